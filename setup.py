@@ -33,4 +33,7 @@ extensions = [
     for source in sorted(Path("paimon_fidx").rglob("*.pyx"))
 ]
 
-setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, nthreads=0, quiet=True))
+setup(
+    ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, nthreads=0, quiet=True),
+    options={"build_ext": {"parallel": os.cpu_count()}},
+)
