@@ -73,6 +73,7 @@ cdef class Source:
     """Where index bytes come from; every range handed out lies inside the source."""
     cdef readonly object path
     cdef readonly Py_ssize_t size
+    cdef readonly bint in_memory
     cdef readonly Py_ssize_t request_count
     cdef readonly Py_ssize_t bytes_read
     cdef object _buffer        # Py_buffer holder of a bytes-like source

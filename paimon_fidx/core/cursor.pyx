@@ -63,7 +63,7 @@ cdef class Source:
 
     Attributes
     ----------
-    path : str | None; size : int, bytes; request_count : int, range reads so far; bytes_read : int
+    path : str | None; size : int, bytes; in_memory : bool; request_count : int, range reads so far; bytes_read : int
     """
 
     def __cinit__(self, source):
@@ -88,6 +88,7 @@ cdef class Source:
                     f"an index source is bytes-like, a path or a binary file object, not {type(source).__name__}"
                 ) from error
             self._buffer = held
+            self.in_memory = True
             self.size = held.buffer.len
             self._windows.append(_view(<const uint8_t*> held.buffer.buf, held.buffer.len, 0, held))
 

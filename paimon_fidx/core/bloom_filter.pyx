@@ -1,0 +1,110 @@
+"""Bloom filter of one column.
+
+    at   type    name         rule
+    0    be32    hash_count   1 to the number of bits
+    4    bytes   bits         at least one byte; bit i is byte i >> 3, mask 1 << (i & 7)
+
+A key's 64-bit hash h (Thomas Wang's for fixed widths, XXH64 with seed 0 for bytes) probes, with h1 its low and h2 its
+high half as signed 32-bit numbers, the positions abs1(h1 + i * h2) % bit_count for i = 1 to hash_count, in wrapping
+32-bit arithmetic, where abs1(c) is c for c >= 0 and ~c otherwise. Floating-point keys are hashed by their bits, NaN as
+the canonical one; timestamps by milliseconds (precision up to 3) or microseconds. NULL is not in the filter.
+"""
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from paimon_fidx.core.cursor cimport Source, View, be32s
+from paimon_fidx.core.hashing cimport wang64
+from paimon_fidx.core.keys cimport BOOL, BYTES, FLOAT32, FLOAT64, Key, Keys, is_single, kind_code
+
+from xxhash import xxh64_intdigest
+
+cdef enum:
+    HEAD = 4
+    # A filter up to this size is read whole: one request. Probing a larger one reads only the bytes that are asked.
+    WHOLE = 65536
+    # A range of keys is probed key by key up to this many; beyond, a filter would say "maybe" anyway.
+    MOST_PROBES = 1024
+
+
+cdef uint64_t _bits(int kind, int64_t value) noexcept nogil:
+    """What Java hashes for a sortable key: the number itself, the IEEE bits (sign-extended from 32) for floats."""
+    if kind == FLOAT32 and value < 0:
+        return <uint64_t> <int64_t> <int32_t> (<uint32_t> value ^ 0x7FFFFFFF)
+    if kind == FLOAT64 and value < 0:
+        return <uint64_t> value ^ <uint64_t> 0x7FFFFFFFFFFFFFFFull
+    return <uint64_t> value
+
+
+cdef class Reader:
+    """Answers "surely not" or "maybe" for keys.
+
+    Raises TruncatedError or CorruptError for a segment without bits or with an impossible hash count.
+    """
+
+    def __cinit__(self, Source source not None, Py_ssize_t start, Py_ssize_t length, str key_kind, where="bloom-filter"):
+        cdef View head
+        self.source = source
+        self.where = where
+        self.start = start
+        self.length = length
+        self.kind = kind_code(key_kind)
+        if length < HEAD + 1:
+            raise source.truncated(f"{where}.bits", start, f"at least {HEAD + 1} bytes", length)
+        head = source.read(start, length if length <= WHOLE else HEAD, where)
+        self.hash_count = be32s(head.data)
+        self.bit_count = <uint64_t> (length - HEAD) * 8
+        if self.hash_count < 1 or <uint64_t> self.hash_count > self.bit_count:
+            raise source.corrupt(f"{where}.hash_count", start, f"1 to {self.bit_count}", self.hash_count)
+        if self.bit_count > 0x7FFFFFFF:
+            raise source.corrupt(f"{where}.bits", start + HEAD, "fewer than 2**31 bits", self.bit_count)
+
+    cdef bint test(self, uint64_t hash) except -1:
+        cdef uint32_t h1 = <uint32_t> hash, h2 = <uint32_t> (hash >> 32), c = h1, position
+        cdef View view
+        cdef int i
+        cdef const uint8_t* bits = NULL
+        if self.length <= WHOLE or self.source.in_memory:
+            view = self.source.read(self.start, self.length, self.where)
+            bits = view.data + HEAD
+        for i in range(self.hash_count):
+            c += h2
+            position = (c if <int32_t> c >= 0 else ~c) % <uint32_t> self.bit_count
+            if bits != NULL:
+                if not bits[position >> 3] >> (position & 7) & 1:
+                    return False
+            else:
+                view = self.source.read(self.start + HEAD + (position >> 3), 1, self.where)
+                if not view.data[0] >> (position & 7) & 1:
+                    return False
+        return True
+
+    def may_contain_any(self, Keys keys not None):
+        """False when surely no key of ``keys`` was seen; True otherwise."""
+        cdef Py_ssize_t i
+        cdef int64_t value
+        cdef uint64_t probes = 0
+        if keys.has_like:
+            return True
+        for i in range(keys.count):
+            if keys.kind == BYTES:
+                if not is_single(BYTES, &keys.lo[i], &keys.hi[i], keys.unbounded and i == keys.count - 1):
+                    return True
+                probes += 1
+            else:
+                if <uint64_t> keys.hi[i].value - <uint64_t> keys.lo[i].value >= MOST_PROBES - probes:
+                    return True
+                probes += <uint64_t> keys.hi[i].value - <uint64_t> keys.lo[i].value + 1
+        for i in range(keys.count):
+            if keys.kind == BYTES:
+                if self.test(xxh64_intdigest(
+                        PyBytes_FromStringAndSize(<const char*> keys.lo[i].data, keys.lo[i].size))):
+                    return True
+                continue
+            value = keys.lo[i].value
+            while True:
+                if self.test(wang64(_bits(self.kind, value))):
+                    return True
+                if value == keys.hi[i].value:
+                    break
+                value += 1
+        return False
