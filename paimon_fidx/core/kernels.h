@@ -19,17 +19,25 @@ typedef struct {
   uint64_t take;     /* one: all ones where a row that differs here lies inside the bound */
 } fidx_plane;
 
-/* A range comparison lo <= code <= hi on one chunk, slices from high to low, after O'Neil and Quass, "Improved query
- * performance with variant indexes" (1997): while the bounds agree a row must agree with them (common); at the first
- * difference (split) the rows part into those tied with lo and those tied with hi; both are followed (both) until one
- * is decided, then the other alone (one). Equality is common alone, >= and <= are one alone. */
+/* A group of slices of a comparison lo <= code <= hi on one chunk, from high to low, after O'Neil and Quass, "Improved
+ * query performance with variant indexes" (1997). While the bounds agree a row must agree with them (common). At their
+ * first difference (split) the rows part into those tied with lo (e) and those tied with hi (f); both are followed
+ * (both) until one is decided (turn), then the other alone (one). Equality is common alone, >= and <= are one alone. */
 typedef struct {
+  int fresh;                         /* the first group: nothing is accepted yet */
+  int last;                          /* the last group: rows still tied are inside when rest_accept is all ones */
+  int has_f;                         /* f is live on entry */
   int common_count, both_count, one_count;
-  int one_is_low;
+  int turn, one_is_low;
   const uint8_t *split;
-  uint64_t done_accept, rest_accept; /* all ones where the rows still tied at the end are inside */
+  uint64_t turn_accept, rest_accept;
   fidx_plane common[64], both[64], one[64];
 } fidx_program;
+
+typedef struct {
+  const uint8_t *e_in; /* candidates on entry; e itself but in the first group */
+  uint64_t *e, *f, *acc;
+} fidx_state;
 
 typedef struct {
   const char *name;
@@ -38,7 +46,7 @@ typedef struct {
   void (*or_into)(uint64_t *out, const uint8_t *words);
   void (*and_into)(uint64_t *out, const uint8_t *words);
   void (*andnot_into)(uint64_t *out, const uint8_t *words);
-  void (*compare)(const fidx_program *prog, const uint8_t *exist, uint64_t *out, int from, int to);
+  int (*compare)(const fidx_program *prog, const fidx_state *state, int from, int to);
 } fidx_kernel_set;
 
 #define K2(name, set) fidx_##name##_##set
@@ -87,7 +95,7 @@ static const fidx_kernel_set fidx_set_avx512 = KERNEL_SET;
 #undef K
 
 /* The best set this processor runs; `wanted` (may be NULL) names one to force, for tests and benchmarks. */
-static const fidx_kernel_set *fidx_choose_kernels(const char *wanted) {
+static inline const fidx_kernel_set *fidx_choose_kernels(const char *wanted) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi2");

@@ -61,16 +61,23 @@ TARGET static void K(andnot_into)(uint64_t *out, const uint8_t *words) {
   for (int i = 0; i < 8192; i += LANE) STORE(out, i, LOAD(out, i) & ~LOAD(words, i));
 }
 
-/* Runs a comparison program (see kernels.h) over blocks [from, to) bytes of a chunk. Every block keeps its candidates in
- * registers and stops as soon as none is undecided, so on random data about 12 of 31 slices are read. */
-TARGET static void K(compare)(const fidx_program *prog, const uint8_t *exist, uint64_t *out, int from, int to) {
+/* Advances a comparison (see kernels.h) by one group of slices over bytes [from, to) of the chunk. A block keeps its
+ * candidates in registers and stops as soon as none is undecided: on random data about 12 of 31 slices are read.
+ * Returns whether any row is still undecided. */
+TARGET static int K(compare)(const fidx_program *prog, const fidx_state *state, int from, int to) {
   const fidx_plane *A = prog->common, *B = prog->both, *C = prog->one;
   const int nA = prog->common_count, nB = prog->both_count, nC = prog->one_count;
-  const VEC take_done = SPLAT(prog->done_accept), take_rest = SPLAT(prog->rest_accept);
-  const int low_goes_on = prog->one_is_low;
+  const int fresh = prog->fresh, turn = prog->turn, one_is_low = prog->one_is_low, last = prog->last;
+  const VEC turn_accept = SPLAT(prog->turn_accept), rest_accept = SPLAT(prog->rest_accept);
+  VEC undecided = {0};
   for (int at = from; at < to; at += BLOCK) {
-    VEC e[NV], acc[NV], o;
-    for (int k = 0; k < NV; k++) { e[k] = LOAD(exist, at + k * LANE); acc[k] = (VEC){0}; }
+    VEC e[NV], f[NV], acc[NV], o;
+    for (int k = 0; k < NV; k++) {
+      e[k] = LOAD(state->e_in, at + k * LANE);
+      acc[k] = f[k] = (VEC){0};
+      if (!fresh) acc[k] = LOAD(state->acc, at + k * LANE);
+      if (prog->has_f) f[k] = LOAD(state->f, at + k * LANE);
+    }
     int live = 1;
     for (int j = 0; j < nA; j++) {
       const uint8_t *p = A[j].words;
@@ -79,9 +86,9 @@ TARGET static void K(compare)(const fidx_program *prog, const uint8_t *exist, ui
       for (int k = 0; k < NV; k++) { e[k] &= LOAD(p, at + k * LANE) ^ differ; o |= e[k]; }
       if ((j & 1) && !K(any)(o)) { live = 0; break; }
     }
-    if (live && prog->split) {
-      VEC f[NV];                                   /* e: tied with the lower bound, f: tied with the upper one */
+    if (live && prog->split)
       for (int k = 0; k < NV; k++) { VEC s = LOAD(prog->split, at + k * LANE); f[k] = e[k] & s; e[k] &= ~s; }
+    if (live)
       for (int j = 0; j < nB; j++) {
         const uint8_t *p = B[j].words;
         const VEC lo = SPLAT(B[j].bit), hi = SPLAT(B[j].high_bit);
@@ -95,27 +102,37 @@ TARGET static void K(compare)(const fidx_program *prog, const uint8_t *exist, ui
         }
         if ((j & 1) && !K(any)(o)) { live = 0; break; }
       }
-      for (int k = 0; k < NV; k++) {               /* one side is decided here, the other goes on as e */
-        VEC done = low_goes_on ? f[k] : e[k];
-        acc[k] |= done & take_done;
-        e[k] = low_goes_on ? e[k] : f[k];
+    if (live && turn)
+      for (int k = 0; k < NV; k++) { /* one side is decided here, the other goes on as e */
+        acc[k] |= (one_is_low ? f[k] : e[k]) & turn_accept;
+        e[k] = one_is_low ? e[k] : f[k];
+        f[k] = (VEC){0};
       }
-    }
     if (live)
       for (int j = 0; j < nC; j++) {
         const uint8_t *p = C[j].words;
         const VEC bit = SPLAT(C[j].bit), take = SPLAT(C[j].take);
         o = (VEC){0};
         for (int k = 0; k < NV; k++) {
-          VEC d = LOAD(p, at + k * LANE) ^ bit;    /* rows that leave the bound here: inside it when take is set */
+          VEC d = LOAD(p, at + k * LANE) ^ bit; /* rows that leave the bound here: inside it when take is set */
           acc[k] |= e[k] & d & take;
           e[k] &= ~d;
           o |= e[k];
         }
         if ((j & 1) && !K(any)(o)) { live = 0; break; }
       }
-    for (int k = 0; k < NV; k++) STORE(out, at + k * LANE, acc[k] | (e[k] & take_rest));
+    if (last) {
+      for (int k = 0; k < NV; k++) STORE(state->acc, at + k * LANE, acc[k] | (e[k] & rest_accept));
+    } else {
+      for (int k = 0; k < NV; k++) {
+        STORE(state->acc, at + k * LANE, acc[k]);
+        STORE(state->e, at + k * LANE, e[k]);
+        STORE(state->f, at + k * LANE, f[k]);
+        undecided |= e[k] | f[k];
+      }
+    }
   }
+  return K(any)(undecided);
 }
 
 #undef VEC

@@ -9,16 +9,25 @@ cdef extern from "kernels.h" nogil:
         uint64_t high_bit
         uint64_t take
     ctypedef struct fidx_program:
+        int fresh
+        int last
+        int has_f
         int common_count
         int both_count
         int one_count
+        int turn
         int one_is_low
         const uint8_t* split
-        uint64_t done_accept
+        uint64_t turn_accept
         uint64_t rest_accept
         fidx_plane* common
         fidx_plane* both
         fidx_plane* one
+    ctypedef struct fidx_state:
+        const uint8_t* e_in
+        uint64_t* e
+        uint64_t* f
+        uint64_t* acc
     ctypedef struct fidx_kernel_set:
         const char* name
         uint32_t (*popcount)(const uint8_t*) noexcept nogil
@@ -26,7 +35,7 @@ cdef extern from "kernels.h" nogil:
         void (*or_into)(uint64_t*, const uint8_t*) noexcept nogil
         void (*and_into)(uint64_t*, const uint8_t*) noexcept nogil
         void (*andnot_into)(uint64_t*, const uint8_t*) noexcept nogil
-        void (*compare)(const fidx_program*, const uint8_t*, uint64_t*, int, int) noexcept nogil
+        int (*compare)(const fidx_program*, const fidx_state*, int, int) noexcept nogil
     const fidx_kernel_set* fidx_choose_kernels(const char*)
     void fidx_fill_range(uint64_t*, uint32_t, uint32_t)
     uint32_t fidx_to_array(const uint64_t*, uint8_t*)

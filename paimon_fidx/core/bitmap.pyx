@@ -1,0 +1,628 @@
+"""Bitmap index of one column: for each distinct key the bitmap of its rows.
+
+Version 1                                                                                     big-endian
+    at   type    name          rule
+    0    u8      version       1
+    1    be32    row_count     rows of the data file, NULL ones included
+    5    be32    entry_count   distinct keys
+    9    u8      has_null      0 or 1
+    10   be32    null_off      only if has_null
+         entries entries       entry_count x (key | be32 off), in any order
+         roaring bitmaps       to the segment's end; off counts from here
+
+Version 2: entries sorted by key, in blocks, with a secondary index over the blocks
+    0    u8      version       2
+    1    be32    row_count
+    5    be32    entry_count
+    9    u8      has_null      0 or 1
+    10   be32    null_off      only if has_null
+    14   be32    null_len      only if has_null
+         be32    block_count
+         heads   block_heads   block_count x (key | be32 off): a block's first key and its offset from the first block
+         be32    blocks_len    bytes of all blocks
+         blocks  blocks        the first block starts here
+         roaring bitmaps       blocks_len after the first block; off counts from here
+
+    index block
+    0    be32    entry_count   at least 1
+    4    entry   entries       key | be32 off | be32 len; keys strictly ascending, the first is the head's key
+
+    key                        fixed width, or be32 length and bytes (see keys)
+    off < 0                    the single row -1 - off; no bitmap is stored, len is then ignored
+    off >= 0                   a Roaring bitmap, little-endian; len its bytes (-1 where the writer did not know)
+
+NULL rows are in the null bitmap and in no entry. Bitmaps of different keys are disjoint.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.string cimport memcpy, memset
+
+from paimon_fidx.core.cursor cimport Cursor, Source, View, be32s
+from paimon_fidx.core.keys cimport BYTES, Key, Keys, compare_keys, is_single, key_object, key_width, kind_code, read_fixed
+from paimon_fidx.core.roaring cimport (
+    ARRAY, CHUNK_BYTES, CHUNK_ROWS, Bitmap, Container, Fault, Pool, RowsWriter, chunk_count, fidx_fill_range, fill,
+    kernels, parse, raise_fault)
+
+VERSION_1 = 1
+VERSION_2 = 2
+# Bitmaps of one answer that lie closer than this are fetched in one range: a request costs more than the bytes between.
+cdef int64_t GAP = 8192
+
+
+cdef class Entries:
+    def __dealloc__(self):
+        free(self.items)
+
+    cdef int add(self, const Entry* entry) except -1:
+        cdef Entry* grown
+        if self.count == self.capacity:
+            self.capacity = max(16, 2 * self.capacity)
+            grown = <Entry*> realloc(self.items, self.capacity * sizeof(Entry))
+            if grown == NULL:
+                raise MemoryError()
+            self.items = grown
+        self.items[self.count] = entry[0]
+        self.count += 1
+        return 0
+
+
+cdef int _entry_order(const void* a, const void* b) noexcept nogil:
+    cdef const Entry* x = <const Entry*> a
+    cdef const Entry* y = <const Entry*> b
+    return (x.off > y.off) - (x.off < y.off)
+
+
+cdef int _fixed_order(const void* a, const void* b) noexcept nogil:
+    cdef const V1Entry* x = <const V1Entry*> a
+    cdef const V1Entry* y = <const V1Entry*> b
+    return (x.key.value > y.key.value) - (x.key.value < y.key.value)
+
+
+cdef int _bytes_order(const void* a, const void* b) noexcept nogil:
+    return compare_keys(BYTES, &(<const V1Entry*> a).key, &(<const V1Entry*> b).key)
+
+
+cdef struct Piece:             # one container, or one row, of an answer
+    uint32_t key
+    uint32_t row               # single row; containers: unused
+    const Container* container
+
+
+cdef int _piece_order(const void* a, const void* b) noexcept nogil:
+    cdef const Piece* x = <const Piece*> a
+    cdef const Piece* y = <const Piece*> b
+    if x.key != y.key:
+        return -1 if x.key < y.key else 1
+    return (x.row > y.row) - (x.row < y.row)
+
+
+cdef class Reader:
+    """Rows by key, and the keys themselves in order.
+
+    Opening reads the head: for version 2 the secondary index, for version 1 all entries (they are not sorted).
+    A look-up then reads one block and the bitmaps asked for.
+    """
+
+    def __cinit__(self, Source source not None, Py_ssize_t start, Py_ssize_t length, str key_kind, where="bitmap"):
+        cdef Cursor cursor = Cursor.__new__(Cursor)
+        self.source = source
+        self.where = where
+        self.start = start
+        self.length = length
+        self.kind = kind_code(key_kind)
+        self.held = []
+        cursor.source = source
+        cursor.where = where
+        cursor.view = source.read(start, min(length, 18), where)
+        self.version = <int> cursor.u8("version")
+        if self.version != VERSION_1 and self.version != VERSION_2:
+            raise source.unsupported(f"{where}.version", start, f"{VERSION_1} or {VERSION_2}", self.version)
+        self.row_count = cursor.count32("row_count", 0x7FFFFFFF)
+        self.entry_count = cursor.count32("entry_count", min(length, self.row_count))
+        has_null = cursor.u8("has_null")
+        if has_null > 1:
+            raise source.corrupt(f"{where}.has_null", start + 9, "0 or 1", has_null)
+        self.has_null = has_null == 1
+        self.null_entry.len = -1
+        if self.has_null:
+            self.null_entry.off = cursor.i32("null_off")
+            if self.version == VERSION_2:
+                self.null_entry.len = cursor.i32("null_len")
+        if self.version == VERSION_1:
+            self._open_v1(cursor)
+        else:
+            self._open_v2(cursor)
+        self.null_entry.most = self.length - self.bitmaps_at - max(self.null_entry.off, <int64_t> 0)
+
+    def __dealloc__(self):
+        free(self.blocks)
+        free(self.sorted_entries)
+
+    cdef int key(self, Cursor cursor, Key* out, object name) except -1:
+        if self.kind == BYTES:
+            out.size = cursor.count32(name, cursor.view.size - cursor.pos - 4)
+            out.data = cursor.view.data + cursor.pos
+            cursor.pos += out.size
+        else:
+            cursor.need(key_width(self.kind), name)
+            out.value = read_fixed(self.kind, cursor.view.data + cursor.pos)
+            cursor.pos += key_width(self.kind)
+        return 0
+
+    cdef int _open_v1(self, Cursor cursor) except -1:
+        """All entries, sorted by key; each bitmap ends where the next one starts."""
+        cdef int64_t i, end
+        cdef Entries by_off = Entries.__new__(Entries)
+        cdef V1Entry* e
+        cdef Py_ssize_t lo, hi, middle
+        if self.entry_count > (self.length - cursor.pos) // (4 + (4 if self.kind == BYTES else key_width(self.kind))):
+            raise self.source.corrupt(f"{self.where}.entry_count", self.start + 5, "entries inside the segment",
+                                      self.entry_count)
+        # The entries' length is not stored: take the segment, it holds little but entries and bitmaps.
+        cursor.view = self.source.read(self.start, self.length, self.where)
+        self.held.append(cursor.view)
+        self.sorted_entries = <V1Entry*> calloc(self.entry_count + 1, sizeof(V1Entry))
+        if self.sorted_entries == NULL:
+            raise MemoryError()
+        for i in range(self.entry_count):
+            e = &self.sorted_entries[i]
+            self.key(cursor, &e.key, f"entry[{i}].key")
+            e.entry.off = cursor.i32(f"entry[{i}].off")
+            e.entry.len = -1
+            if e.entry.off >= 0:
+                by_off.add(&e.entry)
+        self.bitmaps_at = cursor.pos
+        qsort(self.sorted_entries, self.entry_count, sizeof(V1Entry), _bytes_order if self.kind == BYTES else _fixed_order)
+        for i in range(1, self.entry_count):
+            if compare_keys(self.kind, &self.sorted_entries[i - 1].key, &self.sorted_entries[i].key) == 0:
+                raise self.source.corrupt(f"{self.where}.entry.key", self.start + 10, "distinct keys",
+                                          key_object(self.kind, &self.sorted_entries[i].key))
+        if self.has_null and self.null_entry.off >= 0:
+            by_off.add(&self.null_entry)
+        qsort(by_off.items, by_off.count, sizeof(Entry), _entry_order)
+        for i in range(self.entry_count):
+            e = &self.sorted_entries[i]
+            if e.entry.off < 0:
+                continue
+            lo = 0
+            hi = by_off.count
+            while lo < hi:
+                middle = (lo + hi) >> 1
+                if by_off.items[middle].off <= e.entry.off:
+                    lo = middle + 1
+                else:
+                    hi = middle
+            end = by_off.items[lo].off if lo < by_off.count else self.length - self.bitmaps_at
+            e.entry.most = end - e.entry.off
+        return 0
+
+    cdef int _open_v2(self, Cursor cursor) except -1:
+        """The secondary index: one (key, offset) a block."""
+        cdef int64_t i, off, blocks_len, block_count, head_most
+        cdef Py_ssize_t known
+        cdef Key previous
+        head_most = self.length
+        # Its length is not stored. Fixed-width keys tell it from block_count; else read on until it is whole.
+        cursor.view = self.source.read(self.start, min(self.length, 22), self.where)
+        block_count = cursor.count32(
+            "block_count",
+            min(self.entry_count, (self.length - cursor.pos) // (4 + (4 if self.kind == BYTES else key_width(self.kind)))))
+        if self.kind != BYTES:
+            known = min(self.length, cursor.pos + block_count * (key_width(self.kind) + 4) + 4)
+        else:
+            known = min(self.length, cursor.pos + block_count * 64 + 4)
+        self.blocks = <Block*> calloc(block_count + 1, sizeof(Block))
+        if self.blocks == NULL:
+            raise MemoryError()
+        begin = cursor.pos
+        while True:
+            cursor.view = self.source.read(self.start, known, self.where)
+            cursor.pos = begin
+            if self.kind == BYTES and known < self.length and not _heads_fit(cursor.view, begin, block_count):
+                known = min(self.length, known * 4)
+                continue
+            break
+        self.held.append(cursor.view)
+        for i in range(block_count):
+            self.key(cursor, &self.blocks[i].key, f"block_head[{i}].key")
+            off = cursor.i32(f"block_head[{i}].off")
+            if off < 0 or (i == 0) != (off == 0) or (i and off <= self.blocks[i - 1].at):
+                raise self.source.corrupt(f"{self.where}.block_head[{i}].off", cursor.view.at + cursor.pos - 4,
+                                          "0 for the first, then ascending", off)
+            if i and compare_keys(self.kind, &previous, &self.blocks[i].key) >= 0:
+                raise self.source.corrupt(f"{self.where}.block_head[{i}].key", cursor.view.at + cursor.pos - 4,
+                                          "ascending keys", key_object(self.kind, &self.blocks[i].key))
+            previous = self.blocks[i].key
+            self.blocks[i].at = off
+        blocks_len = cursor.count32("blocks_len", self.length - cursor.pos - 4)
+        self.block_count = block_count
+        if (block_count == 0) != (blocks_len == 0) or (block_count == 0) != (self.entry_count == 0):
+            raise self.source.corrupt(f"{self.where}.blocks_len", cursor.view.at + cursor.pos - 4,
+                                      f"blocks for {self.entry_count} entries", blocks_len)
+        for i in range(block_count):
+            off = self.blocks[i + 1].at if i + 1 < block_count else blocks_len
+            if off > blocks_len or off - self.blocks[i].at < 4:
+                raise self.source.corrupt(f"{self.where}.block_head[{i}].off", cursor.view.at, f"at most {blocks_len}", off)
+            self.blocks[i].len = off - self.blocks[i].at
+        for i in range(block_count):
+            self.blocks[i].at += cursor.pos
+        self.bitmaps_at = cursor.pos + blocks_len
+        self.checked = [None] * block_count
+        return 0
+
+    cdef Py_ssize_t entry_at(self, const uint8_t* p, Py_ssize_t left, Key* key, Entry* entry) noexcept nogil:
+        """Reads a V2 entry at ``p``; returns its bytes, or -1 when ``left`` is too short."""
+        cdef Py_ssize_t width = key_width(self.kind)
+        cdef int64_t size
+        if self.kind == BYTES:
+            if left < 4:
+                return -1
+            size = be32s(p)
+            if size < 0 or size > left - 12:
+                return -1
+            key.data = p + 4
+            key.size = size
+            width = 4 + size
+        elif left < width + 8:
+            return -1
+        else:
+            key.value = read_fixed(self.kind, p)
+        entry.off = be32s(p + width)
+        entry.len = be32s(p + width + 4)
+        entry.most = self.length - self.bitmaps_at - entry.off if entry.off >= 0 else 0
+        return width + 8
+
+    cdef View block(self, Py_ssize_t i):
+        """Block ``i``; its entries are walked and checked the first time: order, count, length."""
+        cdef View view
+        cdef Key key, previous
+        cdef Entry entry
+        cdef Py_ssize_t at = 4, used
+        cdef int64_t count, j
+        cdef int fault = 0, order
+        if self.checked[i] is not None:
+            return self.checked[i]
+        view = self.source.read(self.start + self.blocks[i].at, self.blocks[i].len, f"{self.where}.block[{i}]")
+        count = be32s(view.data)
+        if count < 1 or count > self.entry_count:
+            raise self.source.corrupt(f"{self.where}.block[{i}].entry_count", view.at, f"1 to {self.entry_count}", count)
+        previous = self.blocks[i].key
+        with nogil:
+            for j in range(count):
+                used = self.entry_at(view.data + at, view.size - at, &key, &entry)
+                if used < 0:
+                    fault = 1
+                    break
+                order = compare_keys(self.kind, &previous, &key)
+                if order > 0 or (order == 0) != (j == 0):
+                    fault = 2
+                    break
+                previous = key
+                at += used
+        if fault == 1 or (not fault and at != view.size):
+            raise self.source.corrupt(f"{self.where}.block[{i}].entry[{j}]", view.at + at,
+                                      f"{count} entries in {view.size} bytes", f"{view.size - at} bytes left")
+        if fault == 2:
+            raise self.source.corrupt(f"{self.where}.block[{i}].entry[{j}].key", view.at + at,
+                                      "the head's key" if j == 0 else "ascending keys", key_object(self.kind, &key))
+        self.checked[i] = view
+        return view
+
+    cdef int gather(self, Keys keys, Entries out) except -1:
+        """Entries whose key lies in ``keys``, in key order."""
+        cdef Py_ssize_t lo, hi, middle, i = 0, r = 0
+        if not self.entry_count or not keys.count:
+            return 0
+        if self.version == VERSION_1:
+            return self.gather_v1(keys, out)
+        while r < keys.count:
+            lo = i                                     # the last block whose first key is not above the range's start
+            hi = self.block_count
+            while lo < hi:
+                middle = (lo + hi) >> 1
+                if compare_keys(self.kind, &self.blocks[middle].key, &keys.lo[r]) <= 0:
+                    lo = middle + 1
+                else:
+                    hi = middle
+            i = max(lo - 1, i)
+            if keys.above(r, &self.blocks[i].key):
+                r += 1
+                continue
+            while i < self.block_count and r < keys.count and not keys.above(r, &self.blocks[i].key):
+                if self.gather_block(i, keys, &r, out):
+                    break
+                i += 1
+            if i == self.block_count:
+                break
+        return 0
+
+    cdef int gather_block(self, Py_ssize_t i, Keys keys, Py_ssize_t* r, Entries out) except -1:
+        """Adds the block's entries in the ranges from r on; returns 1 when range r ends inside the block (r moves on)
+        and the next one should be searched for."""
+        cdef View view = self.block(i)
+        cdef Py_ssize_t at = 4, lo, hi, middle, stride
+        cdef Key key
+        cdef Entry entry
+        cdef bint single
+        if self.kind != BYTES:
+            stride = key_width(self.kind) + 8
+            lo = 0
+            hi = (view.size - 4) // stride
+            while lo < hi:                             # the first entry that is not below the range
+                middle = (lo + hi) >> 1
+                if read_fixed(self.kind, view.data + 4 + middle * stride) < keys.lo[r[0]].value:
+                    lo = middle + 1
+                else:
+                    hi = middle
+            at = 4 + lo * stride
+        while at < view.size:
+            at += self.entry_at(view.data + at, view.size - at, &key, &entry)
+            if keys.above(r[0], &key):
+                r[0] += 1
+                return 1
+            if compare_keys(self.kind, &key, &keys.lo[r[0]]) < 0:
+                continue
+            if keys.has_like and not keys.match(key.data, key.size):
+                continue
+            out.add(&entry)
+            if is_single(self.kind, &keys.lo[r[0]], &keys.hi[r[0]], keys.unbounded and r[0] == keys.count - 1):
+                r[0] += 1
+                return 1
+        return 0
+
+    cdef int gather_v1(self, Keys keys, Entries out) except -1:
+        cdef Py_ssize_t lo, hi, middle, r
+        for r in range(keys.count):
+            lo = 0
+            hi = self.entry_count
+            while lo < hi:
+                middle = (lo + hi) >> 1
+                if compare_keys(self.kind, &self.sorted_entries[middle].key, &keys.lo[r]) < 0:
+                    lo = middle + 1
+                else:
+                    hi = middle
+            while lo < self.entry_count and not keys.above(r, &self.sorted_entries[lo].key):
+                if not keys.has_like or keys.match(self.sorted_entries[lo].key.data, self.sorted_entries[lo].key.size):
+                    out.add(&self.sorted_entries[lo].entry)
+                lo += 1
+        return 0
+
+    cdef int write(self, Entries entries, bint negate, bint all_rows, RowsWriter out) except -1:
+        """Writes the union of the entries' rows; with ``negate`` every row that is in none of them (``all_rows``) or
+        every row with a value that is in none of them."""
+        cdef Pool pool = Pool.__new__(Pool)
+        cdef Bitmap* bitmaps
+        cdef Bitmap* b
+        cdef Piece* pieces
+        cdef Py_ssize_t i, j, k, n = 0, piece_count = 0
+        cdef int64_t begin, end, row
+        cdef Entry* e
+        cdef View view
+        cdef Fault fault
+        cdef Py_ssize_t used
+        cdef list views = []
+        cdef bint bad = False
+        if negate and not all_rows and self.has_null:
+            entries.add(&self.null_entry)
+        if entries.count > 1:
+            qsort(entries.items, entries.count, sizeof(Entry), _entry_order)
+        bitmaps = <Bitmap*> calloc(entries.count + 1, sizeof(Bitmap))
+        pieces = NULL
+        if bitmaps == NULL:
+            raise MemoryError()
+        try:
+            i = 0
+            while i < entries.count:
+                e = &entries.items[i]
+                if e.off < 0:
+                    row = -1 - e.off
+                    if row >= self.row_count:
+                        raise self.source.corrupt(f"{self.where}.entry.off", self.start,
+                                                  f"a row below {self.row_count}", row)
+                    piece_count += 1
+                    i += 1
+                    continue
+                # One range for neighbours.
+                begin = e.off
+                end = begin
+                j = i
+                while j < entries.count and entries.items[j].off <= end + GAP:
+                    e = &entries.items[j]
+                    if e.most < 8 or (e.len >= 0 and (e.len > e.most or e.len < 8)) or e.len < -1:
+                        raise self.source.corrupt(f"{self.where}.entry.len", self.start + self.bitmaps_at + e.off,
+                                                  f"8 to {e.most} bytes", e.len)
+                    end = max(end, e.off + (e.len if e.len >= 0 else e.most))
+                    j += 1
+                view = self.source.read(self.start + self.bitmaps_at + begin, end - begin, f"{self.where}.bitmaps")
+                views.append(view)
+                for k in range(i, j):
+                    e = &entries.items[k]
+                    used = parse(view.data + (e.off - begin), e.len if e.len >= 0 else e.most, self.row_count, pool,
+                                 &bitmaps[k], &fault)
+                    if used < 0:
+                        raise_fault(self.source, f"{self.where}.bitmap", self.start + self.bitmaps_at + e.off, &fault)
+                    if used != (e.len if e.len >= 0 else e.most):
+                        raise self.source.corrupt(f"{self.where}.bitmap.length", self.start + self.bitmaps_at + e.off,
+                                                  used, e.len if e.len >= 0 else e.most)
+                    piece_count += bitmaps[k].count
+                i = j
+            if entries.count == 1 and not negate and entries.items[0].off >= 0:
+                for i in range(bitmaps[0].count):
+                    if out.put_container(&pool.items[bitmaps[0].first + i]):
+                        self._bad(pool.items[bitmaps[0].first + i].key)
+                return 0
+            pieces = <Piece*> malloc((piece_count + 1) * sizeof(Piece))
+            if pieces == NULL:
+                raise MemoryError()
+            for i in range(entries.count):
+                if entries.items[i].off < 0:
+                    row = -1 - entries.items[i].off
+                    pieces[n].key = <uint32_t> (row >> 16)
+                    pieces[n].row = <uint32_t> (row & 65535)
+                    pieces[n].container = NULL
+                    n += 1
+                else:
+                    b = &bitmaps[i]
+                    for j in range(b.count):
+                        pieces[n].container = &pool.items[b.first + j]
+                        pieces[n].key = pieces[n].container.key
+                        pieces[n].row = 0
+                        n += 1
+            with nogil:
+                if n > 1:
+                    qsort(pieces, n, sizeof(Piece), _piece_order)
+                bad = _union(pieces, n, negate, out)
+            if bad:
+                self._bad(-1)
+        finally:
+            free(bitmaps)
+            free(pieces)
+        return 0
+
+    def _bad(self, key):
+        raise self.source.corrupt(f"{self.where}.bitmap" + (f".container[key={key}]" if key >= 0 else ""),
+                                  self.start + self.bitmaps_at,
+                                  f"ascending rows below {self.row_count} that add up to the stored cardinality",
+                                  "others")
+
+    def select(self, Keys keys not None, bint negate=False):
+        """Rows whose value lies in ``keys``, or with ``negate`` the rows that have a value outside; a BitMap."""
+        cdef RowsWriter out = RowsWriter.__new__(RowsWriter, self.row_count)
+        cdef Entries entries = Entries.__new__(Entries)
+        self.gather(keys, entries)
+        self.write(entries, negate, False, out)
+        return out.finish()
+
+    def value_rows(self, bint absent=False):
+        """Rows that have a value, or with ``absent`` the NULL rows; a BitMap."""
+        cdef RowsWriter out = RowsWriter.__new__(RowsWriter, self.row_count)
+        cdef Entries entries = Entries.__new__(Entries)
+        if self.has_null:
+            entries.add(&self.null_entry)
+        self.write(entries, not absent, True, out)
+        return out.finish()
+
+    def entries(self):
+        """Iterates (key, rows) in key order: a sortable int or bytes, and a BitMap."""
+        cdef Entries one
+        cdef RowsWriter out
+        cdef Py_ssize_t i, at
+        cdef View view
+        cdef Key key
+        cdef Entry entry
+        if self.version == VERSION_1:
+            for i in range(self.entry_count):
+                yield key_object(self.kind, &self.sorted_entries[i].key), self._rows_of(&self.sorted_entries[i].entry)
+            return
+        for i in range(self.block_count):
+            view = self.block(i)
+            at = 4
+            while at < view.size:
+                at += self.entry_at(view.data + at, view.size - at, &key, &entry)
+                yield key_object(self.kind, &key), self._rows_of(&entry)
+
+    cdef object _rows_of(self, const Entry* entry):
+        cdef Entries one = Entries.__new__(Entries)
+        cdef RowsWriter out = RowsWriter.__new__(RowsWriter, self.row_count)
+        one.add(entry)
+        self.write(one, False, False, out)
+        return out.finish()
+
+    def counts(self, selection=None):
+        """{key: number of rows}; keys as sortable ints or bytes. Keys without a selected row are left out."""
+        counts = {}
+        for key, rows in self.entries():
+            n = len(rows) if selection is None else rows.intersection_cardinality(selection)
+            if n:
+                counts[key] = n
+        return counts
+
+    def top(self, uint64_t k, bint largest, selection=None, bint ties=False):
+        """The k rows with the largest (or smallest) values; a BitMap. ``selection``: a BitMap to choose from."""
+        chosen = RowsWriter.__new__(RowsWriter, 0).finish()
+        if k == 0:
+            return chosen
+        entries = list(self.entries())
+        for key, rows in (reversed(entries) if largest else entries):
+            if selection is not None:
+                rows = rows & selection
+            if not ties and len(rows) > k - len(chosen):
+                rows = rows[:k - len(chosen)]
+            chosen |= rows
+            if len(chosen) >= k:
+                break
+        return chosen
+
+
+cdef bint _heads_fit(View view, Py_ssize_t pos, int64_t block_count):
+    """Whether the view holds all block heads of bytes keys and the length after them."""
+    cdef int64_t i, size
+    for i in range(block_count):
+        if view.size - pos < 4:
+            return False
+        size = be32s(view.data + pos)
+        if size < 0:
+            return True                                # corrupt; the reader says where
+        if size > view.size - pos - 8:
+            return False
+        pos += 8 + size
+    return view.size - pos >= 4
+
+
+cdef bint _union(const Piece* pieces, Py_ssize_t n, bint negate, RowsWriter out) except -1 nogil:
+    """Pieces sorted by chunk -> rows, or with ``negate`` the rows of row_count that are in no piece. True: a container
+    is not well formed or a row lies beyond row_count."""
+    cdef uint64_t words[1024]
+    cdef uint64_t one[1024]
+    cdef Py_ssize_t i = 0
+    cdef uint32_t chunk, limit, j, last = chunk_count(out.row_count)
+    cdef const Container* c
+    for chunk in range(last):
+        if not negate:
+            if i == n:
+                break
+            if pieces[i].key > chunk:
+                continue
+        limit = out.limit(chunk)
+        if i == n or pieces[i].key != chunk:
+            out.put_range(<uint16_t> chunk, 0, limit)
+            continue
+        memset(words, 0, CHUNK_BYTES)
+        while i < n and pieces[i].key == chunk:
+            c = pieces[i].container
+            if c == NULL:
+                words[pieces[i].row >> 6] |= <uint64_t> 1 << (pieces[i].row & 63)
+            elif c.kind == ARRAY:
+                for j in range(c.cardinality):
+                    words[_row(c, j) >> 6] |= <uint64_t> 1 << (_row(c, j) & 63)
+            else:
+                if not fill(c, one):
+                    return True
+                kernels().or_into(words, <const uint8_t*> one)
+            i += 1
+        if negate:
+            memset(one, 0, CHUNK_BYTES)
+            fidx_fill_range(one, 0, limit)
+            kernels().andnot_into(one, <const uint8_t*> words)
+            # rows beyond row_count must show in the complement too
+            if limit < CHUNK_ROWS:
+                _keep_beyond(words, limit)
+                if kernels().popcount(<const uint8_t*> words):
+                    return True
+            out.put_words(<uint16_t> chunk, one)
+        elif out.put_words(<uint16_t> chunk, words):
+            return True
+    return False
+
+
+cdef void _keep_beyond(uint64_t* words, uint32_t limit) noexcept nogil:
+    """Clears the rows below ``limit``."""
+    cdef uint32_t i
+    for i in range(limit >> 6):
+        words[i] = 0
+    if limit & 63:
+        words[limit >> 6] &= ~<uint64_t> 0 << (limit & 63)
+
+
+cdef inline uint32_t _row(const Container* c, uint32_t j) noexcept nogil:
+    return c.data[2 * j] | <uint32_t> c.data[2 * j + 1] << 8
