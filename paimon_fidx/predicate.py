@@ -164,8 +164,10 @@ class Column:
         return name if self.map_key is None else f"{name}[{sql_text(self.map_key)}]"
 
 
-_RESERVED = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "ESCAPE", "DATE", "TIME",
-             "TIMESTAMP", "CASE", "SELECT", "FROM", "WHERE", "X"}
+_RESERVED = {"ALL", "AND", "ANY", "BETWEEN", "CASE", "CAST", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP",
+             "CURRENT_USER", "DATE", "ESCAPE", "EXISTS", "FALSE", "FROM", "IF", "IN", "INTERVAL", "IS", "LIKE",
+             "LOCALTIME", "LOCALTIMESTAMP", "NOT", "NULL", "OR", "SELECT", "SESSION_USER", "SOME", "TIME", "TIMESTAMP",
+             "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TRUE", "VALUES", "WHERE", "X"}
 
 
 def col(name) -> Column:

@@ -28,9 +28,18 @@ _FIRST, _LAST = -62_135_000_000, 253_402_000_000  # seconds, inside what datetim
 _DATE = r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
 _DATE_TEXT = re.compile(_DATE + r"(?:[ T].*)?)?)?", re.S | re.A)
 _TIMESTAMP_TEXT = re.compile(
-    _DATE + r"(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?\s*([A-Za-z+-].*)?)?)?)?)?)?)?", re.A)
+    _DATE + r"(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?\s*([A-Za-z+-].*)?)?)?)?)?)?", re.A)
 _TIME_TEXT = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.A)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))?)?", re.A)
+_SHORT_IDS = {  # the three-letter names Java knows and the time zone database does not
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"  # what Spark trims before a cast: blanks and control characters
 
 
@@ -99,7 +108,7 @@ def parse_time(text) -> int:
 
 @lru_cache(maxsize=256)
 def _named_zone(name):
-    if name.upper() in ("Z", "UTC", "GMT", "UT"):
+    if name in ("Z", "UTC", "GMT", "UT"):
         return datetime.timezone.utc
     offset = _OFFSET.fullmatch(name)
     if offset:
@@ -111,7 +120,7 @@ def _named_zone(name):
     else:
         from zoneinfo import ZoneInfo
         try:
-            return ZoneInfo(name)
+            return ZoneInfo(_SHORT_IDS.get(name, name))
         except (KeyError, ValueError, OSError):
             pass
     raise ValueError(f"{name!r} is no time zone; there are names like 'Europe/Berlin' and offsets like '+02:00'")
