@@ -115,14 +115,15 @@ def compares_by_value(old: PaimonType, new: PaimonType) -> bool:
         return True
     if old.root in INTEGERS and new.root in INTEGERS:
         return INTEGERS[old.root] <= INTEGERS[new.root]
-    if old.root in INTEGERS and new.root == "DECIMAL":
+    if old.root in ("TINYINT", "SMALLINT", "INT") and new.root == "DECIMAL":  # a BIGINT may be no double
         return new.precision - new.scale >= INTEGERS[old.root][1]
     if (old.root, new.root) == ("FLOAT", "DOUBLE"):
         return True
     if old.root == new.root == "DECIMAL":
         return old.scale == new.scale and old.precision <= new.precision
     if old.root == new.root and old.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        return old.precision <= new.precision
+        # text has nanoseconds against the finest timestamps only
+        return old.precision <= new.precision and (old.precision > 6) == (new.precision > 6)
     for kinds in (("CHAR", "VARCHAR", "STRING"), ("BINARY", "VARBINARY", "BYTES")):
         if old.root in kinds and new.root in kinds:
             return _capacity(old) <= _capacity(new) and not (new.root in ("CHAR", "BINARY") and old != new)

@@ -41,7 +41,7 @@ def read_stripes(source, size: int) -> list[Stripe]:
     source.seek(size - 1)
     ps_len = source.read(1)[0]
     source.seek(max(size - 1 - ps_len, 0))
-    postscript = dict(_fields(source.read(ps_len)))
+    postscript = _numbers(source.read(ps_len))
     footer_len, block_len = postscript.get(1, 0), postscript.get(3, 256 << 10)
     if footer_len > min(size, MAX_TAIL):
         raise ValueError(f"ORC footer of {footer_len} bytes in a file of {size}")
@@ -49,10 +49,15 @@ def read_stripes(source, size: int) -> list[Stripe]:
     footer = _decompress(source.read(footer_len), postscript.get(2, NONE), block_len)
     stripes = []
     for number, value in _fields(footer):
-        if number == 3:
-            stripe = dict(_fields(value))
+        if number == 3 and isinstance(value, bytes):
+            stripe = _numbers(value)
             stripes.append(Stripe(stripe.get(5, 0), sum(stripe.get(i, 0) for i in (2, 3, 4))))
     return stripes
+
+
+def _numbers(message: bytes) -> dict[int, int]:
+    """The numeric fields of a protobuf message."""
+    return {number: value for number, value in _fields(message) if isinstance(value, int)}
 
 
 def _fields(message: bytes):

@@ -16,6 +16,7 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+from pypaimon.snapshot.time_travel_util import SCAN_KEYS, TimeTravelUtil
 from pypaimon.table.file_store_table import FileStoreTable
 
 from ..predicate import ALWAYS, And, Or, Predicate, col
@@ -257,7 +258,14 @@ class Scan:
     @cached_property
     def _whole(self):
         """The plan of the whole snapshot, for comparison."""
-        return self._plan if self._pushed is None else plan_files(self._spec.table)
+        if self._pushed is None or self._plan.snapshot_id is None:
+            return self._plan
+        pinned = self._spec.table.copy_without_time_travel(dict.fromkeys(SCAN_KEYS) | {
+            "scan.snapshot-id": str(self._plan.snapshot_id)})
+        try:
+            return plan_files(pinned)
+        except (ValueError, FileNotFoundError):  # a tag outlives its snapshot
+            return plan_files(self._spec.table)
 
     @cached_property
     def _splits(self) -> list[Split]:
@@ -461,12 +469,14 @@ def _travel(table, snapshot_id, tag, timestamp, timezone):
         options["scan.tag-name"] = str(tag)
     elif timestamp is not None:
         options["scan.timestamp-millis"] = str(_millis(timestamp, timezone))
-    try:
+    if not named:
         return table.copy(options)
+    try:
+        table = table.copy(options)
+        TimeTravelUtil.resolve_snapshot(table)  # does it exist? said now, not when files are planned
     except (ValueError, FileNotFoundError) as error:
-        if not named:
-            raise
         raise ValueError(f"{table.table_path}: {named[0]}={given[named[0]]!r}: {error}") from error
+    return table
 
 
 def _millis(timestamp, timezone: str) -> int:

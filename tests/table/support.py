@@ -1,0 +1,107 @@
+"""What the table tests share: golden JSON as Python values, predicates of golden JSON, paths of other tables."""
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+
+from paimon_fidx.predicate import And, Leaf, Or, col, timestamp_ns
+from paimon_fidx.types import parse_type
+from tests.golden import data
+
+EPOCH = datetime.date(1970, 1, 1)
+OPS = {
+    "EQUAL": "=", "NOT_EQUAL": "!=", "LESS_THAN": "<", "LESS_OR_EQUAL": "<=", "GREATER_THAN": ">",
+    "GREATER_OR_EQUAL": ">=", "IN": "in", "NOT_IN": "not_in", "IS_NULL": "is_null", "IS_NOT_NULL": "is_not_null",
+    "BETWEEN": "between", "NOT_BETWEEN": "not_between", "STARTS_WITH": "starts_with", "ENDS_WITH": "ends_with",
+    "CONTAINS": "contains", "LIKE": "like",
+}
+
+
+def golden_path(table: str) -> str:
+    return str(data.tables() / "warehouse" / "db.db" / table)
+
+
+def copied(table: str, folder) -> Path:
+    """A golden table copied, to be damaged."""
+    target = Path(folder) / table
+    shutil.copytree(golden_path(table), target)
+    return target
+
+
+def other_tables() -> dict[str, Path]:
+    """{name: path} of the tables that other Paimon versions wrote; empty where they are not."""
+    named = os.environ.get("PAIMON_FIDX_TABLES")
+    roots = [Path(named)] if named else [p / "shared" / "tables" for p in Path(__file__).resolve().parents]
+    for root in roots:
+        if root.is_dir():
+            return {p.parent.name: p.parent for p in sorted(root.glob("*/*/schema")) + sorted(root.glob("*/*/*/schema"))}
+    return {}
+
+
+def literal(value, type_text: str):
+    """A golden JSON literal as the Python value a user would write."""
+    data_type = parse_type(type_text)
+    if value is None:
+        return None
+    if data_type.root in ("TINYINT", "SMALLINT", "INT", "BIGINT"):
+        return int(value)
+    if data_type.root in ("FLOAT", "DOUBLE"):
+        return float(value)
+    if data_type.root == "DECIMAL":
+        return decimal.Decimal(value)
+    if data_type.root == "DATE":
+        return EPOCH + datetime.timedelta(days=value)
+    if data_type.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return timestamp_ns(value["millis"] * 1_000_000 + value["nanosOfMilli"])
+    return value
+
+
+def predicate(node: dict, columns: list[dict]):
+    """A golden JSON predicate as one of ours."""
+    if "and" in node:
+        return And([predicate(child, columns) for child in node["and"]])
+    if "or" in node:
+        return Or([predicate(child, columns) for child in node["or"]])
+    types = {c["name"]: c["type"] for c in columns}
+    column, name = col(node["column"]), node["column"]
+    if name not in types:  # attrs[os]: a key of a MAP column
+        base, key = name[:-1].split("[", 1)
+        column, type_text = col(base)[key], parse_type(types[base]).value.sql()
+    else:
+        type_text = types[name]
+    return Leaf(column, OPS[node["op"]], tuple(literal(v, type_text) for v in node["literals"]))
+
+
+def golden_value(value, data_type: pa.DataType):
+    """An Arrow value as golden JSON writes it."""
+    if value is None:
+        return None
+    if pa.types.is_map(data_type):
+        return dict(value)
+    if pa.types.is_decimal(data_type):
+        return format(value, "f")
+    if pa.types.is_date(data_type):
+        return (value - EPOCH).days
+    if pa.types.is_timestamp(data_type):
+        nanos = value * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[data_type.unit]
+        return {"millis": nanos // 10**6, "nanosOfMilli": nanos % 10**6}
+    return value
+
+
+def golden_rows(table: pa.Table) -> list[str]:
+    """The rows of an Arrow table as sorted JSON texts."""
+    columns = []
+    for field, column in zip(table.schema, table.columns):
+        values = column.cast(pa.int64()) if pa.types.is_timestamp(field.type) else column
+        columns.append([golden_value(v, field.type) for v in values.to_pylist()])
+    return sorted_rows(zip(*columns))
+
+
+def sorted_rows(rows) -> list[str]:
+    return sorted(json.dumps(list(row), sort_keys=True) for row in rows)
