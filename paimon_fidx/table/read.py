@@ -1,8 +1,12 @@
 """From verdicts to rows: the selected rows of each file, in the table's columns and Arrow types."""
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap
 
 from ..errors import CorruptError
 from ..result import Decision
@@ -25,8 +29,14 @@ def read_group(spec: ScanSpec, group: FileGroup, verdicts, meter: ReadMeter, col
     columns = spec.columns if columns is None else tuple(columns)
     if all(v.decision is Decision.SKIP for v in verdicts):
         return
+    asked = spec.residual.columns
     exact = group.merge is None and verdicts[0].exact
-    needed = columns if exact else tuple(dict.fromkeys(columns + spec.residual.columns))
+    if not exact and group.merge is None and not set(columns) <= set(asked) and \
+            _Layout(spec, group.files[0], (*columns, *asked)).direct:
+        verdicts, exact = (_settled(spec, group, verdicts[0], meter),), True
+        if verdicts[0].decision is Decision.SKIP:
+            return
+    needed = columns if exact else tuple(dict.fromkeys(columns + asked))
     schema = pa.schema([spec.arrow.field(name) for name in columns])
     for batch in _batches(spec, group, verdicts, needed, meter):
         if not exact:
@@ -36,6 +46,16 @@ def read_group(spec: ScanSpec, group: FileGroup, verdicts, meter: ReadMeter, col
             if not keep.all():
                 batch = batch.filter(pa.array(keep))
         yield _project(batch, columns, schema)
+
+
+def _settled(spec, group, verdict, meter) -> FileVerdict:
+    """An exact verdict, by reading the predicate's columns: of the others only rows that match are read then."""
+    masks = [spec.residual.mask(b) for b in _file_batches(spec, group, verdict, spec.residual.columns, meter)]
+    keep = np.concatenate(masks) if masks else np.zeros(0, dtype=bool)
+    selected = verdict.selection()
+    found = np.flatnonzero(keep) if selected is None else positions(selected)[keep]
+    rows = BitMap(found.astype(np.uint32))
+    return replace(verdict, decision=Decision.ROWS if rows else Decision.SKIP, rows=rows or None, exact=True)
 
 
 def count_group(spec: ScanSpec, group: FileGroup, verdicts, meter: ReadMeter) -> int:

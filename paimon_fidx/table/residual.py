@@ -59,7 +59,12 @@ def matches_value(leaf, data_type: PaimonType, value, timezone: str = "UTC") -> 
 
 
 def _leaf_type(leaf, data_type: PaimonType) -> PaimonType:
-    return data_type if leaf.column.map_key is None else data_type.value
+    """What a leaf compares: the column, or the values of a MAP column with text keys."""
+    if leaf.column.map_key is None:
+        return data_type
+    if data_type.root != "MAP" or data_type.key.root not in ("CHAR", "VARCHAR", "STRING"):
+        raise TypeError(f"{leaf.column!r}: column {leaf.column.name} is {data_type.sql()}, no MAP with text keys")
+    return data_type.value
 
 
 def _array(batch, column):

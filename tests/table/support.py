@@ -8,6 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
+import fastavro
 import pyarrow as pa
 
 from paimon_fidx.predicate import And, Leaf, Or, col, timestamp_ns
@@ -105,3 +106,17 @@ def golden_rows(table: pa.Table) -> list[str]:
 
 def sorted_rows(rows) -> list[str]:
     return sorted(json.dumps(list(row), sort_keys=True) for row in rows)
+
+
+def edit_manifests(table: Path, edit) -> None:
+    """Rewrite every manifest of a (copied) table: ``edit(entry)`` changes an entry in place."""
+    for path in (table / "manifest").iterdir():
+        if path.name.startswith(("manifest-list", "index-manifest")):
+            continue
+        with open(path, "rb") as stream:
+            reader = fastavro.reader(stream)
+            schema, codec, entries = reader.writer_schema, reader.codec, list(reader)
+        for entry in entries:
+            edit(entry)
+        with open(path, "wb") as stream:
+            fastavro.writer(stream, schema, entries, codec=codec)

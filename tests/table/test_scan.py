@@ -71,6 +71,18 @@ def test_primary_key_files_that_overlap_are_merged(tables):
     assert open_table(table).scan().count() == 3
 
 
+def test_a_partition_decides_for_merged_files_too(tables):
+    pk = pa.schema([pa.field("dt", pa.string(), nullable=False), pa.field("id", pa.int32(), nullable=False),
+                    ("name", pa.string())])
+    table = tables.make(schema=pk, primary_keys=["dt", "id"], partition_keys=["dt"], options={"bucket": "1"})
+    for name in ("old", "new"):
+        write(table, [{"dt": d, "id": 1, "name": name} for d in ("a", "b")], pk)
+    scan = open_table(table).scan(col("dt").like("a%") & (col("name") == "new"))  # LIKE is not pypaimon's to prune
+    decisions = {v.partition["dt"]: v.decision for v in scan.files}
+    assert decisions == {"a": Decision.REMAIN, "b": Decision.SKIP}
+    assert scan.to_arrow().to_pylist() == [{"dt": "a", "id": 1, "name": "new"}]
+
+
 # ---------------------------------------------------------------------- partitions
 
 
@@ -245,6 +257,16 @@ def test_threads_give_the_same_rows(scores):
     assert one["id"].to_pylist() == many["id"].to_pylist()
 
 
+def test_columns_beyond_the_predicate_are_read_for_its_rows_only(tables):
+    table = tables.make("wide", options={"file.format": "parquet"})
+    write(table, [row(i, f"n{i}" * 50, i / 2) for i in range(5000)])
+    opened = open_table(table)
+    none, one, every = (opened.scan(col("score") < limit) for limit in (-0.5, 0.5, 1e9))
+    assert [scan.to_arrow().num_rows for scan in (none, one, every)] == [0, 1, 5000]
+    assert none.stats.data_bytes < one.stats.data_bytes
+    assert one.to_arrow()["name"].to_pylist() == ["n0" * 50]
+
+
 def test_splits_travel(scores):
     scan = scores.scan(col("id") >= 3, columns=["name"])
     names = []
@@ -311,7 +333,7 @@ def test_what_makes_no_sense_is_said(scores, kwargs, message):
 
 
 @pytest.mark.parametrize("kwargs", [{"where": 5}, {"columns": "id"}, {"top_n": 3}, {"where": col("id") == "x"},
-                                    {"timestamp": 1.5}])
+                                    {"timestamp": 1.5}, {"where": col("id")["key"] == 1}])
 def test_wrong_types(scores, kwargs):
     with pytest.raises(TypeError):
         scores.scan(**kwargs)
