@@ -43,8 +43,10 @@ from paimon_fidx.core.roaring cimport (
     ARRAY, CHUNK_BYTES, CHUNK_ROWS, Bitmap, Container, Fault, Pool, RowsWriter, chunk_count, fidx_fill_range, fill,
     kernels, parse, raise_fault)
 
-VERSION_1 = 1
-VERSION_2 = 2
+cdef enum:
+    VERSION_1 = 1
+    VERSION_2 = 2
+
 # Bitmaps of one answer that lie closer than this are fetched in one range: a request costs more than the bytes between.
 cdef int64_t GAP = 8192
 
@@ -64,6 +66,17 @@ cdef class Entries:
         self.items[self.count] = entry[0]
         self.count += 1
         return 0
+
+    cdef int64_t next_off(self, int64_t off, int64_t end) noexcept nogil:
+        """The smallest offset above ``off`` in entries sorted by offset; ``end`` when there is none."""
+        cdef Py_ssize_t lo = 0, hi = self.count, middle
+        while lo < hi:
+            middle = (lo + hi) >> 1
+            if self.items[middle].off <= off:
+                lo = middle + 1
+            else:
+                hi = middle
+        return self.items[lo].off if lo < self.count else end
 
 
 cdef int _entry_order(const void* a, const void* b) noexcept nogil:
@@ -132,7 +145,6 @@ cdef class Reader:
             self._open_v1(cursor)
         else:
             self._open_v2(cursor)
-        self.null_entry.most = self.length - self.bitmaps_at - max(self.null_entry.off, <int64_t> 0)
 
     def __dealloc__(self):
         free(self.blocks)
@@ -151,10 +163,9 @@ cdef class Reader:
 
     cdef int _open_v1(self, Cursor cursor) except -1:
         """All entries, sorted by key; each bitmap ends where the next one starts."""
-        cdef int64_t i, end
+        cdef int64_t i
         cdef Entries by_off = Entries.__new__(Entries)
         cdef V1Entry* e
-        cdef Py_ssize_t lo, hi, middle
         if self.entry_count > (self.length - cursor.pos) // (4 + (4 if self.kind == BYTES else key_width(self.kind))):
             raise self.source.corrupt(f"{self.where}.entry_count", self.start + 5, "entries inside the segment",
                                       self.entry_count)
@@ -182,18 +193,8 @@ cdef class Reader:
         qsort(by_off.items, by_off.count, sizeof(Entry), _entry_order)
         for i in range(self.entry_count):
             e = &self.sorted_entries[i]
-            if e.entry.off < 0:
-                continue
-            lo = 0
-            hi = by_off.count
-            while lo < hi:
-                middle = (lo + hi) >> 1
-                if by_off.items[middle].off <= e.entry.off:
-                    lo = middle + 1
-                else:
-                    hi = middle
-            end = by_off.items[lo].off if lo < by_off.count else self.length - self.bitmaps_at
-            e.entry.most = end - e.entry.off
+            e.entry.most = by_off.next_off(e.entry.off, self.length - self.bitmaps_at) - e.entry.off
+        self.null_entry.most = by_off.next_off(self.null_entry.off, self.length - self.bitmaps_at) - self.null_entry.off
         return 0
 
     cdef int _open_v2(self, Cursor cursor) except -1:
@@ -247,6 +248,7 @@ cdef class Reader:
         for i in range(block_count):
             self.blocks[i].at += cursor.pos
         self.bitmaps_at = cursor.pos + blocks_len
+        self.null_entry.most = self.length - self.bitmaps_at - max(self.null_entry.off, <int64_t> 0)
         self.checked = [None] * block_count
         return 0
 

@@ -26,8 +26,9 @@ from paimon_fidx.core.keys cimport BYTES, Keys
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
 from paimon_fidx.core.slices cimport SLICES_MOST, CodeRange, Slices, code_counts, existence, select, top
 
-VERSION = 1
-SLICE_COUNT_MOST = 63
+cdef enum:
+    VERSION = 1
+    SLICE_COUNT_MOST = 63
 
 
 cdef class Reader:

@@ -22,10 +22,11 @@ from libc.stdint cimport int64_t
 
 from paimon_fidx.core.cursor cimport Cursor, Source, View, be64
 
-MAGIC = 1493475289347502
-VERSION = 1
-PREFIX = 16                # magic, version, head_length
-EMPTY = -1
+cdef int64_t MAGIC = 1493475289347502
+cdef enum:
+    VERSION = 1
+    PREFIX = 16                # magic, version, head_length
+    EMPTY = -1
 
 
 cdef class Container:

@@ -136,6 +136,16 @@ cdef class Keys:
             at = back_at
             t = back_t + 1
 
+    def only_single(self, Py_ssize_t most):
+        """Whether these are at most ``most`` single keys."""
+        cdef Py_ssize_t i
+        if self.count > most:
+            return False
+        for i in range(self.count):
+            if not is_single(self.kind, &self.lo[i], &self.hi[i], self.unbounded and i == self.count - 1):
+                return False
+        return True
+
     def matches(self, data):
         """Whether the pattern alone matches ``data`` (bytes); for tests and residual filters."""
         return bool(self.match(<const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)))

@@ -34,7 +34,7 @@
     slices
     0    be32    header_len       10 + 8 * slice_count
     4    u8      version          1
-    5    u8      slice_count      1 to 63
+    5    u8      slice_count      enough bits for cardinality - 1, at least 1; Java writes 64 for cardinality 0
     6    be32    ebm_len
     10   be32    indexes_len      8 * slice_count
     14   pairs   indexes          slice_count x (be32 off, be32 len), from the first slice, one after the other
@@ -51,11 +51,12 @@ from paimon_fidx.core.keys cimport (
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
 from paimon_fidx.core.slices cimport CodeRange, Slices, code_counts, existence, select, top
 
-VERSION = 1
-DICTIONARY_HEAD = 17
-SLICES_HEAD = 14
-SLICE_COUNT_MOST = 63
-CHUNK_FIXED = 21           # version, code, keys_off, size, two lengths
+cdef enum:
+    VERSION = 1
+    DICTIONARY_HEAD = 17
+    SLICES_HEAD = 14
+    SLICE_COUNT_MOST = 64
+    CHUNK_FIXED = 21           # version, code, keys_off, size, two lengths
 
 
 cdef class Reader:
@@ -429,10 +430,7 @@ cdef class Reader:
     def value_rows(self, bint absent=False):
         """Rows that have a value, or with ``absent`` the NULL rows; a BitMap."""
         cdef RowsWriter out = RowsWriter.__new__(RowsWriter, self.row_count)
-        if self.cardinality or not absent:
-            existence(self.load_slices(), None, absent, out)
-        else:
-            existence(Slices.__new__(Slices), None, True, out)
+        existence(self.load_slices() if self.cardinality else Slices.__new__(Slices), None, absent, out)
         return out.finish()
 
     def top(self, uint64_t k, bint largest, selection=None, bint ties=False):

@@ -411,3 +411,8 @@ cdef object range_rows(uint64_t start, uint64_t end):
         writer.put_range(<uint16_t> key, <uint32_t> (start - (key << 16)) if key == start >> 16 else 0,
                          chunk_limit(end, <uint32_t> key))
     return writer.finish()
+
+
+def all_rows(uint64_t row_count):
+    """Rows 0 to row_count - 1, a BitMap."""
+    return range_rows(0, row_count)
