@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from itertools import zip_longest
 
 from .values import TimestampNs, literal, sql_text, timestamp_ns
 
@@ -213,9 +214,8 @@ class Predicate:
             return NotImplemented
         if self is other:
             return True
-        mine, theirs = _postfix(self), _postfix(other)
-        return all(_shape(a) == _shape(b) for a, b in zip(mine, theirs)) and not any(1 for _ in mine) \
-            and not any(1 for _ in theirs)
+        pairs = zip_longest(_postfix(self), _postfix(other))
+        return all(a is b or a is not None and b is not None and _shape(a) == _shape(b) for a, b in pairs)
 
     def __hash__(self):
         return hash(tuple(map(_shape, _postfix(self))))

@@ -64,7 +64,8 @@ def timestamp_ns(ns) -> TimestampNs:
     return TimestampNs(operator.index(ns))
 
 
-_PLAIN = (str, int, float, bytes, bool, type(None), decimal.Decimal, datetime.date, datetime.datetime, datetime.time)
+_PLAIN = frozenset((str, int, float, bytes, bool, type(None), decimal.Decimal, datetime.date, datetime.datetime,
+                    datetime.time))
 _NS_PER = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "m": 60 * 10**9, "h": 3600 * 10**9, "D": 86400 * 10**9,
            "W": 7 * 86400 * 10**9, "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9)}
 
@@ -86,7 +87,7 @@ def literal(value):
     module = type(value).__module__.partition(".")[0]
     if module == "numpy" and hasattr(value, "dtype"):
         return _from_numpy(value)
-    if module == "pyarrow" and hasattr(value, "is_valid"):
+    if module == "pyarrow" and hasattr(value, "as_py"):
         return _from_arrow(value)
     if module == "pandas":
         if type(value).__name__ in ("NaTType", "NAType"):
@@ -108,7 +109,8 @@ def literal(value):
 def _from_numpy(value):
     if getattr(value, "shape", ()) != ():
         raise TypeError(f"an array is no literal; one value is expected: {value!r}"[:200])
-    value = value[()]  # a 0-dimensional array becomes its scalar
+    if type(value).__name__ == "ndarray":
+        value = value[()]  # a 0-dimensional array's scalar
     kind = value.dtype.kind
     if kind == "M":
         count = int(value.astype("int64"))
