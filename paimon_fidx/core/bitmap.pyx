@@ -43,6 +43,8 @@ from paimon_fidx.core.roaring cimport (
     ARRAY, CHUNK_BYTES, CHUNK_ROWS, Bitmap, Container, Fault, Pool, RowsWriter, chunk_count, fidx_fill_range, fill,
     kernels, parse, raise_fault)
 
+from pyroaring import BitMap
+
 cdef enum:
     VERSION_1 = 1
     VERSION_2 = 2
@@ -424,16 +426,19 @@ cdef class Reader:
                     piece_count += 1
                     i += 1
                     continue
-                # One range for neighbours.
+                # One range for neighbours. Shared bytes would make a small file cost as much as a large one.
                 begin = e.off
                 end = begin
                 j = i
                 while j < entries.count and entries.items[j].off <= end + GAP:
                     e = &entries.items[j]
+                    if e.off < end:
+                        raise self.source.corrupt(f"{self.where}.entry.off", self.start + self.bitmaps_at + e.off,
+                                                  f"at least {end}, where the bitmap before ends", e.off)
                     if e.most < 8 or (e.len >= 0 and (e.len > e.most or e.len < 8)) or e.len < -1:
                         raise self.source.corrupt(f"{self.where}.entry.len", self.start + self.bitmaps_at + e.off,
                                                   f"8 to {e.most} bytes", e.len)
-                    end = max(end, e.off + (e.len if e.len >= 0 else e.most))
+                    end = e.off + (e.len if e.len >= 0 else e.most)
                     j += 1
                 view = self.source.read(self.start + self.bitmaps_at + begin, end - begin, f"{self.where}.bitmaps")
                 views.append(view)
@@ -504,24 +509,36 @@ cdef class Reader:
         self.write(entries, not absent, True, out)
         return out.finish()
 
-    def entries(self):
+    def entries(self, bint descending=False):
         """Iterates (key, rows) in key order: a sortable int or bytes, and a BitMap."""
-        cdef Entries one
-        cdef RowsWriter out
-        cdef Py_ssize_t i, at
-        cdef View view
+        cdef Py_ssize_t i, step = -1 if descending else 1
+        cdef int64_t walked = 0
+        cdef Entry entry
+        total = self.entry_count if self.version == VERSION_1 else self.block_count
+        for i in (range(total - 1, -1, -1) if descending else range(total)):
+            if self.version == VERSION_1:
+                found = [(key_object(self.kind, &self.sorted_entries[i].key), self.sorted_entries[i].entry.off,
+                          self.sorted_entries[i].entry.len, self.sorted_entries[i].entry.most)]
+            else:
+                found = self._block_entries(i)
+            for key, entry.off, entry.len, entry.most in found[::step]:
+                if entry.off >= 0:
+                    walked += entry.len if entry.len >= 0 else entry.most
+                    if walked > self.length - self.bitmaps_at:
+                        raise self.source.corrupt(f"{self.where}.entry.len", self.start + self.bitmaps_at,
+                                                  f"bitmaps of {self.length - self.bitmaps_at} bytes", walked)
+                yield key, self._rows_of(&entry)
+
+    def _block_entries(self, Py_ssize_t i):
+        cdef View view = self.block(i)
+        cdef Py_ssize_t at = 4
         cdef Key key
         cdef Entry entry
-        if self.version == VERSION_1:
-            for i in range(self.entry_count):
-                yield key_object(self.kind, &self.sorted_entries[i].key), self._rows_of(&self.sorted_entries[i].entry)
-            return
-        for i in range(self.block_count):
-            view = self.block(i)
-            at = 4
-            while at < view.size:
-                at += self.entry_at(view.data + at, view.size - at, &key, &entry)
-                yield key_object(self.kind, &key), self._rows_of(&entry)
+        found = []
+        while at < view.size:
+            at += self.entry_at(view.data + at, view.size - at, &key, &entry)
+            found.append((key_object(self.kind, &key), entry.off, entry.len, entry.most))
+        return found
 
     cdef object _rows_of(self, const Entry* entry):
         cdef Entries one = Entries.__new__(Entries)
@@ -541,11 +558,10 @@ cdef class Reader:
 
     def top(self, uint64_t k, bint largest, selection=None, bint ties=False):
         """The k rows with the largest (or smallest) values; a BitMap. ``selection``: a BitMap to choose from."""
-        chosen = RowsWriter.__new__(RowsWriter, 0).finish()
+        chosen = BitMap()
         if k == 0:
             return chosen
-        entries = list(self.entries())
-        for key, rows in (reversed(entries) if largest else entries):
+        for key, rows in self.entries(largest):
             if selection is not None:
                 rows = rows & selection
             if not ties and len(rows) > k - len(chosen):

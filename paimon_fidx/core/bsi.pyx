@@ -26,6 +26,8 @@ from paimon_fidx.core.keys cimport BYTES, Keys
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
 from paimon_fidx.core.slices cimport SLICES_MOST, CodeRange, Slices, code_counts, existence, select, top
 
+from pyroaring import BitMap
+
 cdef enum:
     VERSION = 1
     SLICE_COUNT_MOST = 63
@@ -80,6 +82,9 @@ cdef class Reader:
         cursor.pos += 16
         part.row_count = self.row_count
         part.owner = view.owner
+        part.source = self.source
+        part.where = where
+        part.at = view.at + cursor.pos
         at = cursor.pos
         used = parse(view.data + at, view.size - at, self.row_count, part.pool, &part.ebm, &fault)
         if used < 0:
@@ -151,7 +156,7 @@ cdef class Reader:
             more = self._top(part, k - found, largest != flip, selection, ties)
             rows = more if rows is None else rows | more
             found = len(rows)
-        return rows if rows is not None else RowsWriter.__new__(RowsWriter, 0).finish()
+        return BitMap() if rows is None else rows
 
     cdef object _top(self, Slices part, uint64_t k, bint largest, object selection, bint ties):
         cdef RowsWriter out = RowsWriter.__new__(RowsWriter, self.row_count)

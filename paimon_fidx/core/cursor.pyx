@@ -79,7 +79,8 @@ cdef class Source:
             self._file = source
             name = getattr(source, "name", None)
             self.path = name if isinstance(name, str) else None
-            self.size = source.seek(0, 2)
+            end = source.seek(0, 2)
+            self.size = source.tell() if end is None else end      # some file objects return nothing from seek
         else:
             try:
                 held = _Buffer(source)

@@ -30,7 +30,12 @@ cdef class Reader:
     cdef View offsets          # offsets and chunk headers, once read
     cdef Slices slices
     cdef int load_dictionary(self) except -1
+    cdef Slices existence
+    cdef int64_t slices_head(self, int64_t* ebm_len) except -1
+    cdef Slices load_ebm(self)
+    cdef Slices parse_ebm(self, View view)
     cdef Slices load_slices(self)
+    cdef View next_chunk(self, int64_t i, Chunk* chunk, const Chunk* previous)
     cdef int chunk(self, int64_t i, Chunk* out) except -1
     cdef View chunk_keys(self, const Chunk* chunk)
     cdef int key_in(self, const Chunk* chunk, View keys, int64_t j, Key* out) except -1

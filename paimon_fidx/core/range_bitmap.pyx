@@ -263,20 +263,14 @@ cdef class Reader:
                 lo = middle + 1
         return chunk.code + 1 + lo
 
-    cdef Slices load_slices(self):
-        """The bit-sliced index of the codes: one range read, all headers parsed."""
-        cdef Cursor cursor
-        cdef Slices slices
-        cdef Fault fault
-        cdef int64_t header_len, version, slice_count, ebm_len, indexes_len, offset, length, i, expected = 0, at
-        cdef Py_ssize_t used
+    cdef int64_t slices_head(self, int64_t* ebm_len) except -1:
+        """The header of the bit-sliced index: returns slice_count."""
+        cdef Cursor cursor = Cursor.__new__(Cursor)
+        cdef int64_t header_len, version, slice_count, indexes_len, left = self.length - self.slices_at
         cdef View view
-        if self.slices is not None:
-            return self.slices
-        cursor = Cursor.__new__(Cursor)
         cursor.source = self.source
         cursor.where = where = f"{self.where}.slices"
-        cursor.view = view = self.source.read(self.start + self.slices_at, self.length - self.slices_at, where)
+        cursor.view = view = self.source.read(self.start + self.slices_at, min(left, SLICES_HEAD), where)
         header_len = cursor.i32("header_len")
         version = cursor.u8("version")
         if version != VERSION:
@@ -286,23 +280,56 @@ cdef class Reader:
             raise self.source.corrupt(f"{where}.slice_count", view.at + 5, f"1 to {SLICE_COUNT_MOST}", slice_count)
         if header_len != SLICES_HEAD - 4 + 8 * slice_count:
             raise self.source.corrupt(f"{where}.header_len", view.at, SLICES_HEAD - 4 + 8 * slice_count, header_len)
-        cursor.need(8 + 8 * slice_count, "indexes")
-        ebm_len = cursor.count32("ebm_len", view.size)
+        ebm_len[0] = cursor.count32("ebm_len", left)
         indexes_len = cursor.i32("indexes_len")
         if indexes_len != 8 * slice_count:
             raise self.source.corrupt(f"{where}.indexes_len", view.at + 10, 8 * slice_count, indexes_len)
-        at = SLICES_HEAD + indexes_len
-        if ebm_len > view.size - at:
-            raise self.source.truncated(f"{where}.ebm", view.at + at, f"{ebm_len} bytes", f"{view.size - at} left")
-        slices = Slices.__new__(Slices)
+        if ebm_len[0] > left - SLICES_HEAD - indexes_len:
+            raise self.source.truncated(f"{where}.ebm", view.at + SLICES_HEAD + indexes_len, f"{ebm_len[0]} bytes",
+                                        f"{left - SLICES_HEAD - indexes_len} left")
+        return slice_count
+
+    cdef Slices load_ebm(self):
+        """The existence bitmap alone, as an index without slices: what NULL tests read."""
+        cdef int64_t ebm_len, at
+        if self.slices is not None:
+            return self.slices
+        if self.existence is None:
+            at = self.slices_at + SLICES_HEAD + 8 * self.slices_head(&ebm_len)
+            self.existence = self.parse_ebm(self.source.read(self.start + at, ebm_len, f"{self.where}.slices.ebm"))
+        return self.existence
+
+    cdef Slices parse_ebm(self, View view):
+        cdef Slices slices = Slices.__new__(Slices)
+        cdef Fault fault
+        cdef Py_ssize_t used
         slices.row_count = self.row_count
-        slices.slice_count = <int> slice_count
         slices.owner = view.owner
-        used = parse(view.data + at, ebm_len, self.row_count, slices.pool, &slices.ebm, &fault)
+        slices.source = self.source
+        slices.where = f"{self.where}.slices"
+        slices.at = self.start + self.slices_at
+        used = parse(view.data, view.size, self.row_count, slices.pool, &slices.ebm, &fault)
         if used < 0:
-            raise_fault(self.source, f"{where}.ebm", view.at + at, &fault)
-        if used != ebm_len:
-            raise self.source.corrupt(f"{where}.ebm_len", view.at + 6, used, ebm_len)
+            raise_fault(self.source, f"{self.where}.slices.ebm", view.at, &fault)
+        if used != view.size:
+            raise self.source.corrupt(f"{self.where}.slices.ebm_len", slices.at + 6, used, view.size)
+        return slices
+
+    cdef Slices load_slices(self):
+        """The bit-sliced index of the codes: one range read, all headers parsed."""
+        cdef Slices slices
+        cdef Fault fault
+        cdef int64_t slice_count, ebm_len, offset, length, i, expected = 0, at
+        cdef Py_ssize_t used
+        cdef View view
+        if self.slices is not None:
+            return self.slices
+        where = f"{self.where}.slices"
+        view = self.source.read(self.start + self.slices_at, self.length - self.slices_at, where)
+        slice_count = self.slices_head(&ebm_len)
+        at = SLICES_HEAD + 8 * slice_count
+        slices = self.parse_ebm(self.source.read(view.at + at, ebm_len, where))
+        slices.slice_count = <int> slice_count
         at += ebm_len
         for i in range(slice_count):
             offset = be32s(view.data + SLICES_HEAD + 8 * i)
@@ -326,6 +353,30 @@ cdef class Reader:
                                       slice_count)
         self.slices = slices
         return slices
+
+    cdef View next_chunk(self, int64_t i, Chunk* chunk, const Chunk* previous):
+        """Chunk ``i`` and its further keys (None without any) in a walk: it must go on where ``previous`` (NULL at the
+        start) ended, so that a walk never meets more codes or key bytes than the dictionary holds."""
+        cdef int64_t code, keys_at, at = 0, j, size
+        cdef View keys
+        self.chunk(i, chunk)
+        if previous != NULL:
+            code = previous.code + 1 + previous.size
+            keys_at = previous.keys_at + previous.offsets_len + previous.keys_len
+            if chunk.code != code or chunk.keys_at != keys_at:
+                raise self.source.corrupt(f"{self.where}.chunk[{i}]", self.start + self.chunks_at,
+                                          f"code {code}, keys at {keys_at}", (chunk.code, chunk.keys_at))
+        if chunk.size == 0:
+            return None
+        keys = self.chunk_keys(chunk)
+        if self.kind == BYTES:
+            for j in range(chunk.size):
+                size = be32s(keys.data + chunk.offsets_len + at) if at <= chunk.keys_len - 4 else -1
+                if be32s(keys.data + 4 * j) != at or size < 0 or size > chunk.keys_len - 4 - at:
+                    raise self.source.corrupt(f"{self.where}.chunk[{i}].keys.offset[{j}]", keys.at + 4 * j,
+                                              f"{at}, where the key before ends", be32s(keys.data + 4 * j))
+                at += 4 + size
+        return keys
 
     def select(self, Keys keys not None, bint negate=False):
         """Rows whose value lies in ``keys``, or with ``negate`` the rows that have a value outside; a BitMap."""
@@ -385,26 +436,22 @@ cdef class Reader:
 
     def _like_codes(self, Keys keys):
         """Codes of the keys inside the ranges that match the pattern, ascending."""
-        cdef int64_t i, j, r = 0, expected = -1
-        cdef Chunk chunk
+        cdef int64_t i, j, r = 0, first
+        cdef Chunk chunk, previous
         cdef Key key
         cdef View further
         codes = []
         if not self.cardinality or not keys.count:
             return codes
         self.load_dictionary()
-        for i in range(self._chunk_before(&keys.lo[0]), self.chunk_total):
-            self.chunk(i, &chunk)
-            if expected >= 0 and chunk.code != expected:
-                raise self.source.corrupt(f"{self.where}.chunk[{i}].code", self.start + self.chunks_at, expected, chunk.code)
-            expected = chunk.code + 1 + chunk.size
-            further = None
+        first = self._chunk_before(&keys.lo[0])
+        for i in range(first, self.chunk_total):
+            further = self.next_chunk(i, &chunk, &previous if i > first else NULL)
+            previous = chunk
             for j in range(-1, chunk.size):
                 if j < 0:
                     key = chunk.key
                 else:
-                    if further is None:
-                        further = self.chunk_keys(&chunk)
                     self.key_in(&chunk, further, j, &key)
                 while r < keys.count and keys.above(r, &key):
                     r += 1
@@ -430,7 +477,7 @@ cdef class Reader:
     def value_rows(self, bint absent=False):
         """Rows that have a value, or with ``absent`` the NULL rows; a BitMap."""
         cdef RowsWriter out = RowsWriter.__new__(RowsWriter, self.row_count)
-        existence(self.load_slices() if self.cardinality else Slices.__new__(Slices), None, absent, out)
+        existence(self.load_ebm() if self.cardinality else Slices.__new__(Slices), None, absent, out)
         return out.finish()
 
     def top(self, uint64_t k, bint largest, selection=None, bint ties=False):
@@ -444,7 +491,7 @@ cdef class Reader:
     def keys(self):
         """All keys in order: sortable ints or bytes."""
         cdef int64_t i, j
-        cdef Chunk chunk
+        cdef Chunk chunk, previous
         cdef Key key
         cdef View further
         out = []
@@ -452,15 +499,12 @@ cdef class Reader:
             return out
         self.load_dictionary()
         for i in range(self.chunk_total):
-            self.chunk(i, &chunk)
-            if chunk.code != len(out):
-                raise self.source.corrupt(f"{self.where}.chunk[{i}].code", self.start + self.chunks_at, len(out), chunk.code)
+            further = self.next_chunk(i, &chunk, &previous if i else NULL)
+            previous = chunk
             out.append(key_object(self.kind, &chunk.key))
-            if chunk.size:
-                further = self.chunk_keys(&chunk)
-                for j in range(chunk.size):
-                    self.key_in(&chunk, further, j, &key)
-                    out.append(key_object(self.kind, &key))
+            for j in range(chunk.size):
+                self.key_in(&chunk, further, j, &key)
+                out.append(key_object(self.kind, &key))
         if len(out) != self.cardinality:
             raise self.source.corrupt(f"{self.where}.cardinality", self.start + 9, f"{len(out)}, the dictionary's keys",
                                       self.cardinality)

@@ -82,7 +82,7 @@ cdef object raise_fault(Source source, object where, Py_ssize_t base, Fault* fau
 
 cdef bint fill(const Container* container, uint64_t* words) noexcept nogil
 cdef bint is_full(const Container* container) noexcept nogil
-cdef bint well_formed(const Container* container, uint32_t limit) noexcept nogil
+cdef int well_formed(const Container* container, uint32_t limit) noexcept nogil
 
 cdef class RowsWriter:
     """Builds serialized rows chunk by chunk, keys ascending."""

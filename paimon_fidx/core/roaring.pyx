@@ -208,9 +208,13 @@ cdef bint is_full(const Container* container) noexcept nogil:
             and le16(container.data + 2) == 65535)
 
 
-cdef bint well_formed(const Container* container, uint32_t limit) noexcept nogil:
-    """Ascending values or runs below ``limit`` that add up to the stored cardinality: the container may be copied."""
+cdef int well_formed(const Container* container, uint32_t limit) noexcept nogil:
+    """Ascending values or runs below ``limit`` that add up to the stored cardinality.
+
+    0: they are not. 1: the container may be copied. 2: sound, but runs touch, which CRoaring refuses: to be rewritten.
+    """
     cdef uint32_t i, value, length, total = 0, ahead = 0
+    cdef bint touching = False
     cdef const uint8_t* p = container.data
     cdef bint ascending = True
     if container.kind == ARRAY:
@@ -223,10 +227,11 @@ cdef bint well_formed(const Container* container, uint32_t limit) noexcept nogil
             value = le16(p + 4 * i)
             length = <uint32_t> le16(p + 4 * i + 2) + 1
             if value < ahead or value + length > limit:
-                return False
+                return 0
+            touching |= i > 0 and value == ahead
             ahead = value + length
             total += length
-        return total == container.cardinality
+        return 0 if total != container.cardinality else 2 if touching else 1
     return not _rows_beyond(p, limit) and _kernels.popcount(p) == container.cardinality
 
 
@@ -338,8 +343,13 @@ cdef class RowsWriter:
         """Adds a container as it is, when it is well formed. Returns 1 when it is not."""
         cdef size_t size
         cdef Container* c
-        if not well_formed(container, self.limit(container.key)):
+        cdef uint64_t words[CHUNK_WORDS]
+        cdef int form = well_formed(container, self.limit(container.key))
+        if form == 0:
             return 1
+        if form == 2:
+            fill(container, words)
+            return self.put_words(container.key, words)
         size = (CHUNK_BYTES if container.kind == BITSET else
                 2 * <size_t> container.cardinality if container.kind == ARRAY else 2 + 4 * <size_t> container.run_count)
         self.ensure(size)

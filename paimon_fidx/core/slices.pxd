@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
+from paimon_fidx.core.cursor cimport Source
 from paimon_fidx.core.roaring cimport Bitmap, Container, Pool, RowsWriter
 
 cdef struct CodeRange:         # lo <= code <= hi
@@ -17,11 +18,10 @@ cdef class Slices:
     cdef int slice_count
     cdef uint64_t row_count
     cdef object owner          # keeps the bytes alive
+    cdef Source source         # these three say where, in errors
+    cdef object where
+    cdef Py_ssize_t at
     cdef uint64_t max_code(self) noexcept nogil
-
-cdef struct Fate:              # why an evaluation stopped: a container that cannot be, in chunk `key`
-    uint16_t key
-    bint bad
 
 cdef int select(Slices first, const CodeRange* first_ranges, Py_ssize_t first_count,
                 Slices second, const CodeRange* second_ranges, Py_ssize_t second_count,

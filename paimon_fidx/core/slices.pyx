@@ -402,10 +402,10 @@ cdef int _chunk(Slices index, Walk* walk, const Container* e, const CodeRange* r
     return state
 
 
-cdef int _bad(uint16_t key) except -1 with gil:
-    from paimon_fidx.errors import CorruptError
-    raise CorruptError(f"chunk {key}", expected="containers within the chunk and rows below row_count",
-                       found="a run or a row beyond")
+cdef int _bad(Slices index, uint16_t key) except -1 with gil:
+    """A container that only shows its fault when it is unpacked: a run leaves its chunk, or rows lie past row_count."""
+    raise index.source.corrupt(f"{index.where}.container[key={key}]", index.at,
+                               f"runs within 65,536 rows, and rows below {index.row_count}", "a run or a row beyond")
 
 
 cdef int select(Slices first, const CodeRange* first_ranges, Py_ssize_t first_count,
@@ -445,17 +445,17 @@ cdef int select(Slices first, const CodeRange* first_ranges, Py_ssize_t first_co
                 b = _chunk(second, &second_walk, g, second_ranges, second_count, w)
                 second_walk.ebm += 1
             if a == BAD or b == BAD:
-                _bad(<uint16_t> key)
+                _bad(first, <uint16_t> key)
             if g == NULL:
-                _emit(out, <uint16_t> key, e, a, w.total, negate, w)
+                _emit(first, out, <uint16_t> key, e, a, w.total, negate, w)
             elif e == NULL:
-                _emit(out, <uint16_t> key, g, b, w.total, negate, w)
+                _emit(first, out, <uint16_t> key, g, b, w.total, negate, w)
             else:
-                _emit_two(out, <uint16_t> key, e, a, w.spare, g, b, w.total, negate, w)
+                _emit_two(first, out, <uint16_t> key, e, a, w.spare, g, b, w.total, negate, w)
     return 0
 
 
-cdef int _emit(RowsWriter out, uint16_t key, const Container* e, int state, uint64_t* words, bint negate,
+cdef int _emit(Slices index, RowsWriter out, uint16_t key, const Container* e, int state, uint64_t* words, bint negate,
                fidx_work* w) except -1 nogil:
     if state != WORDS:
         if (state == EVERYTHING) == negate:
@@ -463,23 +463,23 @@ cdef int _emit(RowsWriter out, uint16_t key, const Container* e, int state, uint
         if is_full(e) and out.limit(key) == CHUNK_ROWS:
             return out.put_range(key, 0, CHUNK_ROWS)
         if not fill(e, w.e) or out.put_words(key, w.e):
-            _bad(key)
+            _bad(index, key)
         return 0
     if negate:
         if not fill(e, w.e):
-            _bad(key)
+            _bad(index, key)
         kernels().andnot_into(w.e, <const uint8_t*> words)
         words = w.e
     if out.put_words(key, words):
-        _bad(key)
+        _bad(index, key)
     return 0
 
 
-cdef int _emit_two(RowsWriter out, uint16_t key, const Container* e, int a, uint64_t* a_words, const Container* g, int b,
+cdef int _emit_two(Slices index, RowsWriter out, uint16_t key, const Container* e, int a, uint64_t* a_words, const Container* g, int b,
                    uint64_t* b_words, bint negate, fidx_work* w) except -1 nogil:
     """Both indexes have rows in the chunk: the union of their answers, or what is left of both existence bitmaps."""
     if not fill(e, w.e) or not fill(g, w.f):
-        _bad(key)
+        _bad(index, key)
     if a == NOTHING:
         memset(w.acc, 0, CHUNK_BYTES)
     else:
@@ -490,9 +490,9 @@ cdef int _emit_two(RowsWriter out, uint16_t key, const Container* e, int a, uint
         kernels().or_into(w.e, <const uint8_t*> w.f)
         kernels().andnot_into(w.e, <const uint8_t*> w.acc)
         if out.put_words(key, w.e):
-            _bad(key)
+            _bad(index, key)
     elif out.put_words(key, w.acc):
-        _bad(key)
+        _bad(index, key)
     return 0
 
 
@@ -523,17 +523,17 @@ cdef int existence(Slices first, Slices second, bint absent, RowsWriter out) exc
                 continue
             if (e != NULL and is_full(e)) or (g != NULL and is_full(g)):
                 if limit < CHUNK_ROWS:
-                    _bad(<uint16_t> key)
+                    _bad(first, <uint16_t> key)
                 continue
             memset(w.acc, 0, CHUNK_BYTES)
             fidx_fill_range(w.acc, 0, limit)
             if e != NULL:
                 if not fill(e, w.e):
-                    _bad(<uint16_t> key)
+                    _bad(first, <uint16_t> key)
                 kernels().andnot_into(w.acc, <const uint8_t*> w.e)
             if g != NULL:
                 if not fill(g, w.e):
-                    _bad(<uint16_t> key)
+                    _bad(first, <uint16_t> key)
                 kernels().andnot_into(w.acc, <const uint8_t*> w.e)
             out.put_words(<uint16_t> key, w.acc)
     return 0
@@ -726,7 +726,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
             for i in range(index.ebm.count):
                 e = &index.pool.items[index.ebm.first + i]
                 if not fill(e, w.exist):
-                    _bad(e.key)
+                    _bad(index, e.key)
                 if chosen is not None and not chosen.clip(e.key, w.exist, w.spare):
                     continue
                 _gather(index, &walk, e.key, s)
@@ -736,7 +736,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                     state = _compare(s, index.slice_count, least, most, <const uint8_t*> w.exist,
                                      bound if largest else 0, index.max_code() if largest else bound, w)
                     if state == BAD:
-                        _bad(e.key)
+                        _bad(index, e.key)
                     if state == NOTHING:
                         continue
                     if state == WORDS:
@@ -746,7 +746,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                     continue
                 if n > k:
                     if not _best_of_chunk(s, index.slice_count, k, largest, w.total, w):
-                        _bad(e.key)
+                        _bad(index, e.key)
                     n = k
                 if held + n > capacity:
                     capacity = max(held + n, capacity * 2)
@@ -756,7 +756,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                             raise MemoryError()
                     best = grown
                 if not _codes(s, index.slice_count, w.total, <uint32_t> n, <uint32_t> e.key << 16, best + held, w):
-                    _bad(e.key)
+                    _bad(index, e.key)
                 held += n
                 if held > k:
                     qsort(best, held, sizeof(Candidate), _by_code_down if largest else _by_code_up)
@@ -774,7 +774,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
             _select_within(index, &range_, chosen, out)
         else:
             qsort(best, held, sizeof(Candidate), _by_row)
-            _write_rows(best, held, out)
+            _write_rows(index, best, held, out)
         found[0] = out.cardinality()
     finally:
         free(best)
@@ -796,19 +796,19 @@ cdef int _select_within(Slices index, const CodeRange* range_, _Selection chosen
             e = &index.pool.items[index.ebm.first + i]
             state = _chunk(index, &walk, e, range_, 1, w)
             if state == BAD:
-                _bad(e.key)
+                _bad(index, e.key)
             if state == NOTHING:
                 continue
             if state == EVERYTHING and not fill(e, w.total):
-                _bad(e.key)
+                _bad(index, e.key)
             if chosen is not None and not chosen.clip(e.key, w.total, w.spare):
                 continue
             if out.put_words(e.key, w.total):
-                _bad(e.key)
+                _bad(index, e.key)
     return 0
 
 
-cdef int _write_rows(Candidate* rows, uint64_t count, RowsWriter out) except -1:
+cdef int _write_rows(Slices index, Candidate* rows, uint64_t count, RowsWriter out) except -1:
     """Writes rows in ascending order."""
     cdef uint64_t i = 0
     cdef uint32_t key, value
@@ -821,7 +821,7 @@ cdef int _write_rows(Candidate* rows, uint64_t count, RowsWriter out) except -1:
             w.e[value >> 6] |= <uint64_t> 1 << (value & 63)
             i += 1
         if out.put_words(<uint16_t> key, w.e):
-            _bad(<uint16_t> key)
+            _bad(index, <uint16_t> key)
     return 0
 
 
@@ -845,7 +845,7 @@ cdef object code_counts(Slices index, object selection):
         for i in range(index.ebm.count):
             e = &index.pool.items[index.ebm.first + i]
             if not fill(e, w.exist):
-                _bad(e.key)
+                _bad(index, e.key)
             if chosen is not None and not chosen.clip(e.key, w.exist, w.spare):
                 continue
             n = kernels().popcount(<const uint8_t*> w.exist)
@@ -864,7 +864,7 @@ cdef object code_counts(Slices index, object selection):
                 continue
             with nogil:
                 if not _codes(s, index.slice_count, w.exist, n, <uint32_t> e.key << 16, codes, w):
-                    _bad(e.key)
+                    _bad(index, e.key)
                 qsort(codes, n, sizeof(Candidate), _by_code_up)
             first = 0
             for j in range(1, n + 1):
