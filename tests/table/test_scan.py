@@ -188,7 +188,8 @@ def test_a_type_that_does_not_keep_values_is_read_and_filtered(tables):
     assert scan.to_arrow().to_pylist() == [{"id": 1, "name": "a", "score": 1}]
 
 
-def test_every_type_comes_out_as_pypaimon_gives_it(tables):
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_every_type_comes_out_as_pypaimon_gives_it(tables, file_format):
     schema = pa.schema([
         ("b", pa.bool_()), ("i8", pa.int8()), ("i16", pa.int16()), ("f", pa.float32()), ("bin", pa.binary()),
         ("d", pa.date32()), ("dec", pa.decimal128(20, 3)), ("ts", pa.timestamp("ms")), ("tn", pa.timestamp("ns")),
@@ -199,7 +200,7 @@ def test_every_type_comes_out_as_pypaimon_gives_it(tables):
         "dec": Decimal("12345678901234567.890"), "ts": datetime.datetime(1969, 12, 31), "tn": 1_700_000_000_000_000_001,
         "tz": datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc), "t": datetime.time(1, 2, 3),
         "l": [1, None], "m": [("k", 1)], "s": {"x": 1, "y": None}}
-    table = tables.make("types", schema)
+    table = tables.make("types", schema, options={"file.format": file_format})
     write(table, [values, {name: None for name in values}], schema)
     builder = table.new_read_builder()
     theirs = builder.new_read().to_arrow(builder.new_scan().plan().splits())
