@@ -8,13 +8,29 @@ from typing import Any
 import pyarrow as pa
 from pypaimon.schema.data_types import PyarrowFieldParser
 
+from ..evaluate import Bound
 from ..types import PaimonType, parse_type
-from .evolve import FileSchema
+from .evolve import FileSchema, rewrite
 from .residual import Residual
 
-__all__ = ["ScanSpec", "ON_INDEX_ERROR"]
+__all__ = ["ON_INDEX_ERROR", "Question", "ScanSpec"]
 
 ON_INDEX_ERROR = ("warn", "raise", "ignore")
+
+
+class Question:
+    """A predicate in the terms of a file: its columns' names and types there.
+
+    predicate, types, reasons : as evolve.rewrite gives them; bound : the predicate with its literals as index keys
+    """
+
+    def __init__(self, predicate, types, reasons, timezone):
+        self.predicate, self.types, self.reasons = predicate, types, reasons
+        self._timezone = timezone
+
+    @cached_property
+    def bound(self) -> Bound:
+        return Bound(self.predicate, self.types, self._timezone)
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,19 @@ class ScanSpec:
             table_fields = [f.to_dict() for f in self.table.fields]
             self._file_schemas[key] = FileSchema(table_fields, self.schemas[schema_id], write_cols, self.defaulted)
         return self._file_schemas[key]
+
+    def question(self, file) -> Question:
+        """What to ask of the index of a file; files of one schema and partition share it."""
+        key = (file.schema_id, file.write_cols, tuple(file.partition.items()))
+        if key not in self._questions:
+            schema = self.file_schema(file.schema_id, file.write_cols)
+            self._questions[key] = Question(*rewrite(self.where, schema, self.types, file.partition, self.timezone),
+                                            self.timezone)
+        return self._questions[key]
+
+    @cached_property
+    def _questions(self) -> dict:
+        return {}
 
     @cached_property
     def opaque_schema(self) -> FileSchema:

@@ -103,10 +103,10 @@ def _partition_reason(file: DataFile) -> str:
 
 
 def _evaluate(spec: ScanSpec, file: DataFile) -> FileVerdict:
-    schema = spec.file_schema(file.schema_id, file.write_cols)
-    predicate, types, reasons = rewrite(spec.where, schema, spec.types, file.partition, spec.timezone)
+    question = spec.question(file)
+    predicate, reasons = question.predicate, question.reasons
     if is_constant(predicate, NEVER):
-        return FileVerdict(file, Decision.SKIP, None, True, _constant_reason(spec, schema, file))
+        return FileVerdict(file, Decision.SKIP, None, True, _constant_reason(spec, file))
     deleted = None
     if file.deletion is not None:
         deleted = read_deletion_vector(spec.table.file_io, file.deletion, file.row_count)
@@ -121,8 +121,8 @@ def _evaluate(spec: ScanSpec, file: DataFile) -> FileVerdict:
     if file.index is None and file.index_error is None:
         return FileVerdict(file, Decision.REMAIN, None, False, "; ".join(("no index", *reasons)), deleted)
     try:
-        with opened_index(spec.table.file_io, file, types) as index:
-            result = index.evaluate(predicate, row_count=file.row_count, deleted=deleted, timezone=spec.timezone)
+        with opened_index(spec.table.file_io, file, question.types) as index:
+            result = index.evaluate(question.bound, row_count=file.row_count, deleted=deleted)
             stats, indexed = index.stats, index.columns
     except (FileIndexError, OSError, ValueError) as error:
         return _unusable(spec, file, error, deleted)
@@ -130,20 +130,17 @@ def _evaluate(spec: ScanSpec, file: DataFile) -> FileVerdict:
 
 
 def _verdict(file, predicate, result, reasons, deleted, indexed, requests, size) -> FileVerdict:
+    names = sorted({c.index_name for c in predicate.columns()})
+    used = [f"{name}: {'/'.join(indexed[name])}" for name in names if name in indexed]
+    without = [name for name in names if name not in indexed and not name.startswith("\0")]
+    why = [f"index on {', '.join(used)}"] if used else []
+    why += [f"no index on {', '.join(without)}"] if without else []
     if result.decision is Decision.ROWS:
-        why = "index" if result.exact else "index, to be filtered"
-        if reasons:
-            why += " (" + "; ".join(reasons) + ")"
-        return _rows(file, result.rows, result.exact, why, deleted, requests, size)
-    if result.decision is Decision.SKIP:
-        return FileVerdict(file, Decision.SKIP, None, True, "index: no row matches", deleted, requests, size)
-    without = sorted({c.index_name for c in predicate.columns()} - set(indexed))
-    why = list(reasons)
-    named = [name for name in without if not name.startswith("\0")]
-    if named:
-        why.append("no index on " + ", ".join(named))
-    return FileVerdict(
-        file, Decision.REMAIN, None, False, "; ".join(why) or "the index cannot decide", deleted, requests, size)
+        why += [] if result.exact else ["to be filtered"]
+        return _rows(file, result.rows, result.exact, "; ".join((*why, *reasons)), deleted, requests, size)
+    decided = result.decision is Decision.SKIP
+    why.append("no row matches" if decided else "every row may match")
+    return FileVerdict(file, result.decision, None, decided, "; ".join((*why, *reasons)), deleted, requests, size)
 
 
 def _rows(file, rows, exact, reason, deleted, requests, size) -> FileVerdict:
@@ -166,7 +163,8 @@ def _unusable(spec, file, error, deleted) -> FileVerdict:
     return FileVerdict(file, Decision.REMAIN, None, False, f"unusable index: {text}", deleted)
 
 
-def _constant_reason(spec, schema, file) -> str:
+def _constant_reason(spec, file) -> str:
+    schema = spec.file_schema(file.schema_id, file.write_cols)
     names = [c.name for c in spec.where.columns()]
     if any(name in file.partition for name in names):
         return _partition_reason(file)
