@@ -32,7 +32,7 @@ from .pushdown import to_pypaimon
 from .read import count_group, read_group
 from .spec import ON_INDEX_ERROR, ScanSpec
 from .topn import TopN
-from .verdict import FileVerdict, evaluate_group
+from .verdict import FileVerdict, evaluate_group, narrow_to_top
 
 __all__ = ["Scan", "ScanStats", "Split", "Table", "open_table"]
 
@@ -346,7 +346,15 @@ class Scan:
             for split, verdicts in work:
                 yield from split.to_batches(verdicts, self._meter, columns)
             return
-        for batches, meter in self._each(lambda item: _read_one(*item, columns), work):
+        top, spec = self._top_n, self._spec
+
+        def read(item):
+            split, verdicts = item
+            if top is not None and split.group.merge is None:
+                verdicts = tuple(narrow_to_top(spec, v, top) for v in verdicts)
+            return _read_one(split, verdicts, columns)
+
+        for batches, meter in self._each(read, work):
             self._meter.add(meter)
             yield from batches
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyroaring import BitMap
 
@@ -15,7 +15,7 @@ from .files import DataFile, FileGroup
 from .locate import opened_index
 from .spec import ScanSpec
 
-__all__ = ["FileVerdict", "evaluate_group"]
+__all__ = ["FileVerdict", "evaluate_group", "narrow_to_top"]
 
 MAX_ROWS = (1 << 31) - 1  # row positions beyond are not what indexes and 32-bit deletion vectors can name
 
@@ -87,6 +87,31 @@ def evaluate_group(spec: ScanSpec, group: FileGroup) -> tuple[FileVerdict, ...]:
     if group.merge is not None:
         return tuple(_merged(spec, group, f) for f in group.files)
     return tuple(_evaluate(spec, f) for f in group.files)
+
+
+def narrow_to_top(spec: ScanSpec, verdict: FileVerdict, top) -> FileVerdict:
+    """An exact verdict cut to the rows that can be among the first k of an order, where the index knows the order.
+
+    top : TopN. A row left out is never missed; an index that cannot tell leaves the verdict as it is.
+    """
+    file = verdict.file
+    column = spec.file_schema(file.schema_id, file.write_cols).column(top.column)
+    if file.index is None or not verdict.exact or verdict.rows is None or len(verdict.rows) <= top.k or \
+            top.column in file.partition or column.name is None or column.reason is not None:
+        return verdict
+    try:
+        with opened_index(spec.table.file_io, file, spec.question(file).types) as index:
+            result = index.top_n(column.name, top.k, descending=top.descending, nulls_first=top.nulls_first,
+                                 rows=verdict.rows, row_count=file.row_count)
+            requests, size = index.stats
+    except (FileIndexError, OSError, ValueError):
+        if spec.on_index_error == "raise":
+            raise
+        return verdict
+    if result.rows is None:
+        return verdict
+    return replace(verdict, rows=result.rows & verdict.rows, index_requests=verdict.index_requests + requests,
+                   index_bytes=verdict.index_bytes + size)
 
 
 def _merged(spec: ScanSpec, group: FileGroup, file: DataFile) -> FileVerdict:
