@@ -108,7 +108,7 @@ def narrow_to_top(spec: ScanSpec, verdict: FileVerdict, top) -> FileVerdict:
         if spec.on_index_error == "raise":
             raise
         return verdict
-    if result.rows is None:
+    if result.rows is None or len(result.rows) >= len(verdict.rows):
         return verdict
     return replace(verdict, rows=result.rows & verdict.rows, index_requests=verdict.index_requests + requests,
                    index_bytes=verdict.index_bytes + size)

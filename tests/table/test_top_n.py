@@ -30,7 +30,7 @@ def test_as_sorting_gives_it(table, column, descending, nulls_first, k):
 def test_of_the_rows_that_match():
     opened = open_table(golden_path("append_parquet_separate"))
     where = col("name") == "n4"
-    ids = sorted(opened.scan(where, ["id"]).to_arrow()["id"].to_pylist())
+    ids = sorted(i for i in opened.scan(where, ["id"]).to_arrow()["id"].to_pylist() if i is not None)
     assert opened.scan(where, ["id"], top_n=("id", 3)).to_arrow()["id"].to_pylist() == ids[:3]
 
 
