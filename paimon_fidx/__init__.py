@@ -17,13 +17,15 @@ __version__ = "0.1.0"
 # Rooms that need an extra (sqlglot's parser, pypaimon) or take long to import are loaded when they are first used.
 _LAZY = {
     "parse_where": ".sql",
+    "build_index": ".build",
+    "IndexWriter": ".build",
     "open_table": ".table",
 }
 
 __all__ = [
-    "And", "Column", "CorruptError", "Decision", "FileIndex", "FileIndexError", "IndexResult", "Leaf", "NotAnswerable",
-    "Or", "Predicate", "TruncatedError", "UnsupportedError", "col", "evaluate_many", "open_index", "open_table",
-    "parse_where", "timestamp_ns",
+    "And", "Column", "CorruptError", "Decision", "FileIndex", "FileIndexError", "IndexResult", "IndexWriter",
+    "Leaf", "NotAnswerable", "Or", "Predicate", "TruncatedError", "UnsupportedError", "build_index", "col",
+    "evaluate_many", "open_index", "open_table", "parse_where", "timestamp_ns",
 ]
 
 

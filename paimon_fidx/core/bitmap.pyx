@@ -37,8 +37,11 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
-from paimon_fidx.core.cursor cimport Cursor, Source, View, be32s
+from paimon_fidx.core.buffers cimport Output
+from paimon_fidx.core.codes cimport Codes, key_len, put_key
+from paimon_fidx.core.cursor cimport Cursor, Source, View, be32s, put_be32
 from paimon_fidx.core.keys cimport BYTES, Key, Keys, compare_keys, is_single, key_object, key_width, kind_code, read_fixed
+from paimon_fidx.core.planes cimport Planes, most_list_bytes, put_row_list
 from paimon_fidx.core.roaring cimport (
     ARRAY, CHUNK_BYTES, CHUNK_ROWS, Bitmap, Container, Fault, Pool, RowsWriter, chunk_count, fidx_fill_range, fill,
     kernels, parse, raise_fault)
@@ -48,6 +51,7 @@ from pyroaring import BitMap
 cdef enum:
     VERSION_1 = 1
     VERSION_2 = 2
+    NO_LEN = -1                # of a single row, kept in the entry itself
 
 # Bitmaps of one answer that lie closer than this are fetched in one range: a request costs more than the bytes between.
 cdef int64_t GAP = 8192
@@ -644,3 +648,135 @@ cdef void _keep_beyond(uint64_t* words, uint32_t limit) noexcept nogil:
 
 cdef inline uint32_t _row(const Container* c, uint32_t j) noexcept nogil:
     return c.data[2 * j] | <uint32_t> c.data[2 * j + 1] << 8
+
+
+cdef class Writer:
+    """Writes version 1 or 2; ``block_size`` bounds an index block of version 2, in bytes."""
+    cdef readonly int version
+    cdef readonly Py_ssize_t block_size
+
+    def __init__(self, int version=2, Py_ssize_t block_size=16384):
+        if version != VERSION_1 and version != VERSION_2:
+            raise ValueError(f"bitmap version 1 or 2 was expected, found {version}")
+        self.version = version
+        self.block_size = block_size
+
+    def write(self, Codes codes not None, Output out not None):
+        """Appends the index. ValueError for a key that does not fit into one block of version 2."""
+        cdef Py_ssize_t count, nulls = codes.column.null_count, null_row = 0, null_len = 0, body_at, end
+        cdef int kind = codes.column.kind, width = key_width(kind)
+        cdef Planes null_rows = None
+        cdef uint8_t* at
+        codes.need_rows()
+        count = codes.distinct_count
+        if nulls:
+            null_rows = Planes(codes.column.row_count, 1)
+            with nogil:
+                null_rows.set_rows(0, codes.column.valid)
+                null_rows.complement(0)
+                null_row = null_rows.first_row(0)
+                null_len = null_rows.measure(0, NULL)
+        out.ensure(18)
+        at = out.base + out.used
+        at[0] = <uint8_t> self.version
+        put_be32(at + 1, <uint32_t> codes.column.row_count)
+        put_be32(at + 5, <uint32_t> count)
+        at[9] = nulls > 0
+        out.used += 10
+        if nulls:
+            put_be32(at + 10, <uint32_t> (-1 - null_row if nulls == 1 else 0))
+            out.used += 4
+            if self.version == VERSION_2:
+                put_be32(at + 14, <uint32_t> null_len)
+                out.used += 4
+        body_at = self.reserve_entries(codes, kind, width, out)
+        out.used = body_at
+        with nogil:
+            if nulls > 1:
+                null_rows.write(0, NULL, out)
+            self.write_bitmaps(codes, kind, width, body_at, out)
+
+    cdef Py_ssize_t entries_at
+
+    cdef Py_ssize_t reserve_entries(self, Codes codes, int kind, int width, Output out) except -1:
+        """Writes the blocks' heads, leaves room for the entries; returns where the bitmaps begin."""
+        cdef Py_ssize_t count = codes.distinct_count, i, size, used = 0, block_count = 0, heads_len = 0, blocks_len = 0
+        cdef Py_ssize_t most = self.block_size, length, block_off = 0
+        cdef uint8_t* at
+        if self.version == VERSION_1:
+            with nogil:
+                for i in range(count):
+                    blocks_len += key_len(codes, width, i) + 4
+            out.ensure(blocks_len)
+            self.entries_at = out.used
+            return out.used + blocks_len
+        with nogil:
+            for i in range(count):
+                size = key_len(codes, width, i) + 8
+                if i == 0 or size > most - used:
+                    if 4 + size > most:
+                        with gil:
+                            raise ValueError(f"column {codes.column.label!r}: a key of {size - 8} bytes does not fit into an "
+                                             f"index block of {most} bytes (option index-block-size)")
+                    block_count += 1
+                    heads_len += size - 4
+                    blocks_len += 4
+                    used = 4
+                used += size
+                blocks_len += size
+        length = 4 + heads_len + 4 + blocks_len
+        out.ensure(length)
+        self.entries_at = out.used + length - blocks_len
+        with nogil:
+            at = out.base + out.used
+            put_be32(at, <uint32_t> block_count)
+            at += 4
+            for i in range(count):
+                size = key_len(codes, width, i) + 8
+                if i == 0 or size > most - used:
+                    block_off += used if i else 0
+                    at = put_key(codes, kind, i, at)
+                    put_be32(at, <uint32_t> block_off)
+                    at += 4
+                    used = 4
+                used += size
+            put_be32(at, <uint32_t> blocks_len)
+        return out.used + length
+
+    cdef int write_bitmaps(self, Codes codes, int kind, int width, Py_ssize_t body_at, Output out) except -1 nogil:
+        """Bitmaps in key order, and the entries that point to them."""
+        cdef Py_ssize_t count = codes.distinct_count, i, size, used = 0, entry_at = self.entries_at, block_at = 0
+        cdef Py_ssize_t most = self.block_size, rows, at
+        cdef uint32_t in_block = 0
+        cdef uint8_t* entry
+        cdef bint blocks = self.version == VERSION_2
+        for i in range(count):
+            rows = codes.start[i + 1] - codes.start[i]
+            if rows > 1:
+                out.ensure(most_list_bytes(rows))
+            if blocks:
+                size = key_len(codes, width, i) + 8
+                if i == 0 or size > most - used:
+                    if i:
+                        put_be32(out.base + block_at, in_block)
+                    block_at = entry_at
+                    entry_at += 4
+                    in_block = 0
+                    used = 4
+                used += size
+                in_block += 1
+            entry = put_key(codes, kind, i, out.base + entry_at)
+            if rows == 1:
+                put_be32(entry, <uint32_t> (-1 - <Py_ssize_t> codes.rows[codes.start[i]]))
+                if blocks:
+                    put_be32(entry + 4, <uint32_t> NO_LEN)
+            else:
+                at = out.used
+                out.used = put_row_list(codes.rows + codes.start[i], rows, out.base + at) - out.base
+                put_be32(entry, <uint32_t> (at - body_at))
+                if blocks:
+                    put_be32(entry + 4, <uint32_t> (out.used - at))
+            entry_at = entry - out.base + (8 if blocks else 4)
+        if blocks and count:
+            put_be32(out.base + block_at, in_block)
+        return 0

@@ -9,12 +9,19 @@ high half as signed 32-bit numbers, the positions abs1(h1 + i * h2) % bit_count 
 32-bit arithmetic, where abs1(c) is c for c >= 0 and ~c otherwise. Floating-point keys are hashed by their bits, NaN as
 the canonical one; timestamps by milliseconds (precision up to 3) or microseconds. NULL is not in the filter.
 """
+import math
+
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from paimon_fidx.core.cursor cimport Source, View, be32s
-from paimon_fidx.core.hashing cimport wang64
+from libc.string cimport memset
+
+from paimon_fidx.core.buffers cimport Output
+from paimon_fidx.core.columns cimport BytesChunk, KeyColumn, bytes_at
+from paimon_fidx.core.cursor cimport Source, View, be32s, put_be32
+from paimon_fidx.core.hashing cimport wang64, xxh64
 from paimon_fidx.core.keys cimport BOOL, BYTES, FLOAT32, FLOAT64, Key, Keys, is_single, kind_code
+from paimon_fidx.core.planes cimport FIDX_BATCH, build_kernels, fidx_divide_by, fidx_divisor
 
 from xxhash import xxh64_intdigest
 
@@ -108,3 +115,107 @@ cdef class Reader:
                     break
                 value += 1
         return False
+
+
+def size_of(int items, double fpp):
+    """(bit_count, hash_count) of a filter for ``items`` keys with ``fpp`` false positives, in Java's arithmetic.
+
+    Both are what Java's 32-bit casts make of odd numbers too; ValueError where that leaves no bits at all.
+
+    Example
+    -------
+    >>> size_of(1_000_000, 0.1)
+    (4792536, 3)
+    """
+    cdef double bits
+    cdef int bit_count
+    cdef int64_t hashes
+    ln2 = math.log(2)
+    log = math.log(fpp) if fpp > 0 and not math.isinf(fpp) else (-math.inf if fpp == 0 else abs(fpp) if fpp > 0 else math.nan)
+    bits = -items * log / (ln2 * ln2)
+    bit_count = 0 if bits != bits else <int> max(min(bits, 2147483647.0), -2147483648.0)
+    bit_count = <int> <uint32_t> (<int64_t> bit_count + 8 - bit_count % 8)     # wraps as Java's int does
+    if bit_count < 8:
+        raise ValueError(f"items = {items} with fpp = {fpp:g} make a filter of {bit_count} bits")
+    bits = bit_count / <double> items * ln2 if items else math.inf
+    hashes = 0x7fffffffffffffff if bits >= 9.2e18 else <int64_t> math.floor(bits + 0.5)
+    return bit_count, max(1, <int32_t> <uint32_t> <uint64_t> hashes)
+
+
+cdef class Writer:
+    """Writes the filter of one column; ValueError as :func:`size_of`."""
+    cdef readonly int bit_count
+    cdef readonly int hash_count
+
+    def __init__(self, int items=1_000_000, double fpp=0.1):
+        self.bit_count, self.hash_count = size_of(items, fpp)
+
+    def write(self, KeyColumn column not None, Output out not None):
+        """Appends the filter of the keys that are not NULL."""
+        cdef Py_ssize_t length = HEAD + self.bit_count // 8, i
+        cdef uint8_t* base
+        out.ensure(length)
+        base = out.base + out.used
+        with nogil:
+            put_be32(base, <uint32_t> self.hash_count)
+            memset(base + HEAD, 0, length - HEAD)
+            if column.kind == BYTES:
+                self.add_bytes(column, base + HEAD)
+            else:
+                self.add_numbers(column, base + HEAD)
+        out.used += length
+
+    cdef void add_numbers(self, KeyColumn column, uint8_t* bits) noexcept nogil:
+        cdef uint64_t[FIDX_BATCH] hashes
+        cdef int32_t[FIDX_BATCH] narrow
+        cdef int64_t[FIDX_BATCH] wide
+        cdef fidx_divisor divisor = fidx_divide_by(<uint32_t> self.bit_count)
+        cdef Py_ssize_t at = 0, i, size
+        while at < column.row_count:
+            size = min(column.row_count - at, <Py_ssize_t> FIDX_BATCH)
+            if column.kind == FLOAT64:
+                for i in range(size):
+                    wide[i] = <int64_t> _bits(FLOAT64, column.wide[at + i])
+                build_kernels().hash64(&wide[0], size, hashes)
+            elif column.kind == FLOAT32:
+                for i in range(size):
+                    narrow[i] = <int32_t> _bits(FLOAT32, column.narrow[at + i])
+                build_kernels().hash32(&narrow[0], size, hashes)
+            elif column.wide != NULL:
+                build_kernels().hash64(column.wide + at, size, hashes)
+            else:
+                build_kernels().hash32(column.narrow + at, size, hashes)
+            build_kernels().set_positions(hashes, keep_valid(hashes, size, column.valid, at), self.hash_count, &divisor,
+                                          bits)
+            at += size
+
+    cdef void add_bytes(self, KeyColumn column, uint8_t* bits) noexcept nogil:
+        cdef uint64_t[FIDX_BATCH] hashes
+        cdef fidx_divisor divisor = fidx_divide_by(<uint32_t> self.bit_count)
+        cdef BytesChunk* chunk
+        cdef Py_ssize_t c, i, slot, row = 0, count = 0, size = 0
+        cdef const uint8_t* data = NULL
+        for c in range(column.chunk_count):
+            chunk = column.chunks + c
+            for i in range(chunk.row_count):
+                if column.valid == NULL or column.valid[(row + i) >> 6] >> ((row + i) & 63) & 1:
+                    slot = chunk.first + i if chunk.index == NULL else chunk.index[i]
+                    bytes_at(chunk, slot, &data, &size)
+                    hashes[count] = xxh64(data, size)
+                    count += 1
+                    if count == FIDX_BATCH:
+                        build_kernels().set_positions(hashes, count, self.hash_count, &divisor, bits)
+                        count = 0
+            row += chunk.row_count
+        build_kernels().set_positions(hashes, count, self.hash_count, &divisor, bits)
+
+
+cdef Py_ssize_t keep_valid(uint64_t* hashes, Py_ssize_t count, const uint64_t* valid, Py_ssize_t row) noexcept nogil:
+    """Drops the hashes of NULL rows; returns how many stay."""
+    cdef Py_ssize_t i, kept = 0
+    if valid == NULL:
+        return count
+    for i in range(count):
+        hashes[kept] = hashes[i]
+        kept += valid[(row + i) >> 6] >> ((row + i) & 63) & 1
+    return kept

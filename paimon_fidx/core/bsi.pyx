@@ -18,11 +18,15 @@
 
 Roaring bitmaps are little-endian and delimit themselves; nothing follows the last part. NULL rows are in neither ebm.
 """
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
-from paimon_fidx.core.cursor cimport Cursor, Source, View, be64
+from paimon_fidx.core.buffers cimport Arena, Output
+from paimon_fidx.core.columns cimport KeyColumn
+from paimon_fidx.core.cursor cimport Cursor, Source, View, be64, put_be32, put_be64
 from paimon_fidx.core.keys cimport BYTES, Keys
+from paimon_fidx.core.planes cimport Planes, bit_length, build_kernels
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
 from paimon_fidx.core.slices cimport SLICES_MOST, CodeRange, Slices, code_counts, existence, select, top
 
@@ -30,6 +34,7 @@ from pyroaring import BitMap
 
 cdef enum:
     VERSION = 1
+    PART_HEAD = 17             # version, min, max
     SLICE_COUNT_MOST = 63
 
 
@@ -184,3 +189,79 @@ cdef int _codes(int64_t lo, int64_t hi, int64_t least, int64_t most, CodeRange* 
     # Up to the largest value: no upper bound, so that such a range needs no upper comparison.
     out.hi = <uint64_t> (hi - least) if hi < most else ~<uint64_t> 0
     return 1
+
+
+cdef class Writer:
+    """Writes the slices of one column of whole numbers."""
+
+    def write(self, KeyColumn column not None, Output out not None):
+        """Appends the index. ValueError for -2**63, which the format cannot hold."""
+        cdef int64_t least = 0, most = 0
+        cdef int32_t low = 0, high = 0
+        cdef uint64_t deepest
+        cdef int positive_slices, negative_slices, slices
+        cdef Py_ssize_t words = (column.row_count + 63) >> 6, i
+        cdef Arena arena = Arena()
+        cdef Planes planes
+        cdef uint64_t* signs = NULL
+        cdef uint64_t* rows
+        with nogil:
+            if column.wide != NULL:
+                build_kernels().extremes64(column.wide, column.row_count, &least, &most)
+            else:
+                build_kernels().extremes32(column.narrow, column.row_count, &low, &high)
+                least, most = low, high
+        if least < -0x7fffffffffffffff:
+            raise ValueError(f"column {column.label!r}: a bsi index cannot hold {least}")
+        least, most = min(least, 0), max(most, 0)
+        deepest = <uint64_t> -least
+        positive_slices, negative_slices = bit_length(most), bit_length(deepest)
+        slices = max(positive_slices, negative_slices)
+        planes = Planes(column.row_count, slices + 1)      # the last one is the existence bitmap
+        if least < 0:
+            signs = <uint64_t*> arena.take(8 * words)
+        rows = planes.plane(slices)
+        with nogil:
+            if column.wide != NULL:
+                planes.slice_wide(column.wide, slices, signs)
+            else:
+                planes.slice_narrow(column.narrow, slices, signs)
+            out.ensure(7)
+            out.base[out.used] = VERSION
+            put_be32(out.base + out.used + 1, <uint32_t> column.row_count)
+            out.used += 5
+            planes.set_rows(slices, column.valid)
+            if signs != NULL:
+                for i in range(words):
+                    rows[i] &= ~signs[i]
+            self.write_part(planes, rows if signs != NULL else NULL, most, positive_slices, out)
+            if signs != NULL:
+                memcpy(rows, signs, 8 * words)
+            self.write_part(planes, signs, deepest, negative_slices if signs != NULL else -1, out)
+
+    cdef int write_part(self, Planes planes, const uint64_t* mask, uint64_t most, int slices,
+                        Output out) except -1 nogil:
+        """One part: a flag and, where it has rows, its slices. Values of the other side are masked out."""
+        cdef Py_ssize_t i, length, last = planes.plane_count - 1, words = planes.plane_len
+        cdef uint8_t* base
+        out.ensure(1)
+        if slices < 0 or build_kernels().count_bits(planes.plane(last), words) == 0:
+            out.base[out.used] = 0
+            out.used += 1
+            return 0
+        length = planes.measure(last, NULL)
+        for i in range(slices):
+            length += planes.measure(i, mask)
+        out.ensure(1 + PART_HEAD + length + 4)
+        base = out.base + out.used
+        base[0] = 1
+        base[1] = VERSION
+        put_be64(base + 2, 0)                              # Java's minimum is always 0
+        put_be64(base + 10, most)
+        out.used += 1 + PART_HEAD
+        planes.write(last, NULL, out)
+        put_be32(out.base + out.used, <uint32_t> slices)
+        out.used += 4
+        for i in range(slices):
+            planes.write(i, mask, out)
+        return 0

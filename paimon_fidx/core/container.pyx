@@ -18,15 +18,17 @@
 
 Columns are distinct and so are the kinds of a column; segments lie between head_length and the end of the file.
 """
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
-from paimon_fidx.core.cursor cimport Cursor, Source, View, be64
+from paimon_fidx.core.buffers cimport Output
+from paimon_fidx.core.cursor cimport Cursor, Source, View, be64, put_be32, put_be64
 
 cdef int64_t MAGIC = 1493475289347502
 cdef enum:
     VERSION = 1
     PREFIX = 16                # magic, version, head_length
     EMPTY = -1
+    MOST_NAME = 65535          # bytes of a name in modified UTF-8
 
 
 cdef class Container:
@@ -105,3 +107,75 @@ cdef class Container:
             length = cursor.count32("redundant_length", head_length - cursor.pos - 4)
             if length != head_length - cursor.pos:
                 raise source.corrupt("container.redundant_length", cursor.pos - 4, head_length - cursor.pos, length)
+
+
+def java_utf(str name):
+    """A name as Java's writeUTF stores it: be16 length, then modified UTF-8.
+
+    Raises ValueError when it takes more than 65,535 bytes.
+
+    Example
+    -------
+    >>> java_utf("a")
+    b'\\x00\\x01a'
+    """
+    units = name.encode("utf-16-be", "surrogatepass")
+    body = bytearray()
+    for i in range(0, len(units), 2):
+        unit = units[i] << 8 | units[i + 1]
+        if 1 <= unit < 0x80:
+            body.append(unit)
+        elif unit < 0x800:
+            body += bytes((0xC0 | unit >> 6, 0x80 | unit & 0x3F))
+        else:
+            body += bytes((0xE0 | unit >> 12, 0x80 | unit >> 6 & 0x3F, 0x80 | unit & 0x3F))
+    if len(body) > MOST_NAME:
+        raise ValueError(f"the name {name[:40]!r}... takes {len(body)} bytes, more than the {MOST_NAME} a file can hold")
+    return len(body).to_bytes(2, "big") + bytes(body)
+
+
+cdef class Writer:
+    """Writes head and segments into one bytes object: names first, then each segment in its place.
+
+    Parameters
+    ----------
+    columns : dict[str, sequence of str]   column -> its index kinds, in the order of the segments
+    """
+    cdef readonly Output out
+    cdef list entries          # (column, kind, where its start and length stand)
+    cdef Py_ssize_t next
+
+    def __init__(self, dict columns):
+        cdef Output out = Output()
+        head = bytearray(PREFIX) + len(columns).to_bytes(4, "big")
+        self.entries = []
+        self.next = 0
+        for column, kinds in columns.items():
+            head += java_utf(column) + len(kinds).to_bytes(4, "big")
+            for kind in kinds:
+                head += java_utf(kind)
+                self.entries.append((column, kind, len(head)))
+                head += bytes(8)
+        head += bytes(4)                   # no redundant bytes
+        out.put(bytes(head))
+        put_be64(out.base, MAGIC)
+        put_be32(out.base + 8, VERSION)
+        put_be32(out.base + 12, <uint32_t> len(head))
+        self.out = out
+
+    def segment(self, write):
+        """Appends the next segment by calling ``write(out)``; without a function, an empty entry."""
+        cdef Py_ssize_t at, start = self.out.used
+        column, kind, at = self.entries[self.next]
+        self.next += 1
+        if write is None:
+            put_be32(self.out.base + at, <uint32_t> <int64_t> EMPTY)
+            put_be32(self.out.base + at + 4, 0)
+            return
+        write(self.out)
+        put_be32(self.out.base + at, <uint32_t> start)
+        put_be32(self.out.base + at + 4, <uint32_t> (self.out.used - start))
+
+    def finish(self):
+        """The whole file."""
+        return self.out.finish()

@@ -42,12 +42,15 @@
 
 Codes are 0 to cardinality - 1 in key order: chunk i's first key has chunk i's code, its further keys the next ones.
 """
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from paimon_fidx.core.cursor cimport Cursor, Source, View, be32, be32s
+from paimon_fidx.core.buffers cimport Arena, Output
+from paimon_fidx.core.codes cimport Codes, key_len, put_key
+from paimon_fidx.core.cursor cimport Cursor, Source, View, be32, be32s, put_be32
 from paimon_fidx.core.keys cimport (
     BYTES, Key, Keys, compare_keys, is_single, key_object, key_width, kind_code, read_fixed)
+from paimon_fidx.core.planes cimport Planes, bit_length
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
 from paimon_fidx.core.slices cimport CodeRange, Slices, code_counts, existence, select, top
 
@@ -521,3 +524,176 @@ cdef class Reader:
                 raise self.source.corrupt(f"{self.where}.slices", self.start + self.slices_at,
                                           f"codes below {len(keys)}", code)
         return {keys[code]: counts[code] for code in sorted(counts)}
+
+
+cdef class Writer:
+    """Writes dictionary and slices; ``chunk_size`` bounds the bytes of the keys behind a chunk's first one."""
+    cdef readonly Py_ssize_t chunk_size
+
+    def __init__(self, Py_ssize_t chunk_size=16384):
+        self.chunk_size = chunk_size
+
+    def write(self, Codes codes not None, Output out not None):
+        """Appends the index."""
+        cdef Py_ssize_t n = codes.column.row_count, dictionary_at, head_len, count
+        cdef int kind = codes.column.kind, width = key_width(kind)
+        cdef uint8_t* at
+        cdef Arena arena = Arena()
+        cdef uint32_t* chunk_first
+        codes.need_codes()
+        count = codes.distinct_count
+        head_len = 13
+        if count:
+            head_len += key_len(codes, width, 0) + key_len(codes, width, count - 1)
+        out.ensure(4 + head_len)
+        at = out.base + out.used
+        put_be32(at, <uint32_t> head_len)
+        at[4] = VERSION
+        put_be32(at + 5, <uint32_t> n)
+        put_be32(at + 9, <uint32_t> count)
+        at += 13
+        if count:
+            at = put_key(codes, kind, 0, at)
+            at = put_key(codes, kind, count - 1, at)
+        out.used += 4 + head_len
+        dictionary_at = out.used
+        if width:
+            self.write_fixed(codes, kind, width, out)
+        else:
+            chunk_first = <uint32_t*> arena.take(4 * (count + 1))
+            self.write_variable(codes, kind, chunk_first, out)
+            arena.drop(chunk_first)
+        put_be32(out.base + dictionary_at - 4, <uint32_t> (out.used - dictionary_at))
+        self.write_slices(codes, out)
+
+    cdef int write_fixed(self, Codes codes, int kind, int width, Output out) except -1:
+        """Chunks of equal keys' width: all but the last hold the same number of keys."""
+        cdef Py_ssize_t count = codes.distinct_count, per = 1 + self.chunk_size // width
+        cdef Py_ssize_t chunk_count = (count + per - 1) // per, chunk, first, i, end, keys_len = 0
+        cdef Py_ssize_t chunk_len = width + CHUNK_FIXED
+        cdef uint8_t* base
+        cdef uint8_t* chunks
+        cdef uint8_t* keys
+        cdef uint8_t* at
+        cdef Py_ssize_t length = DICTIONARY_HEAD + (4 + chunk_len) * chunk_count + width * (count - chunk_count)
+        out.ensure(length)
+        with nogil:
+            base = out.base + out.used
+            put_dictionary_head(base, chunk_count, chunk_len * chunk_count)
+            base += DICTIONARY_HEAD
+            chunks = base + 4 * chunk_count
+            keys = chunks + chunk_len * chunk_count
+            for chunk in range(chunk_count):
+                first = chunk * per
+                end = min(first + per, count)
+                put_be32(base + 4 * chunk, <uint32_t> (chunk * chunk_len))
+                at = chunks + chunk * chunk_len
+                at[0] = VERSION
+                at = put_key(codes, kind, first, at + 1)
+                put_be32(at, <uint32_t> first)
+                put_be32(at + 4, <uint32_t> keys_len)
+                put_be32(at + 8, <uint32_t> (end - first - 1))
+                put_be32(at + 12, <uint32_t> (width * (end - first - 1)))
+                put_be32(at + 16, <uint32_t> width)
+                for i in range(first + 1, end):
+                    keys = put_key(codes, kind, i, keys)
+                keys_len += width * (end - first - 1)
+        out.used += length
+        return 0
+
+    cdef int write_variable(self, Codes codes, int kind, uint32_t* chunk_first, Output out) except -1:
+        """Chunks end where the next key, or its be32 offset, no longer fits into chunk_size bytes."""
+        cdef Py_ssize_t count = codes.distinct_count, chunk_count = 0, i = 0, size, used, chunks_len = 0, keys_len = 0
+        cdef Py_ssize_t length, chunk, first, end, keys_off = 0, key_off, chunk_off = 0
+        cdef uint8_t* base
+        cdef uint8_t* at
+        cdef uint8_t* chunks
+        cdef uint8_t* offsets
+        cdef uint8_t* keys
+        with nogil:
+            while i < count:
+                chunk_first[chunk_count] = <uint32_t> i
+                chunk_count += 1
+                chunks_len += key_len(codes, 0, i) + CHUNK_FIXED
+                i += 1
+                used = 0
+                while i < count:
+                    size = key_len(codes, 0, i)
+                    if size > self.chunk_size - used or 4 > self.chunk_size - 4 * (i - chunk_first[chunk_count - 1] - 1):
+                        break
+                    used += size
+                    i += 1
+                keys_len += used + 4 * (i - chunk_first[chunk_count - 1] - 1)
+            chunk_first[chunk_count] = <uint32_t> count
+        length = DICTIONARY_HEAD + 4 * chunk_count + chunks_len + keys_len
+        out.ensure(length)
+        with nogil:
+            base = out.base + out.used
+            put_dictionary_head(base, chunk_count, chunks_len)
+            base += DICTIONARY_HEAD
+            at = chunks = base + 4 * chunk_count
+            offsets = chunks + chunks_len
+            for chunk in range(chunk_count):
+                first, end = chunk_first[chunk], chunk_first[chunk + 1]
+                put_be32(base + 4 * chunk, <uint32_t> (at - chunks))
+                keys = offsets + 4 * (end - first - 1)
+                key_off = 0
+                for i in range(first + 1, end):
+                    put_be32(offsets + 4 * (i - first - 1), <uint32_t> key_off)
+                    keys = put_key(codes, kind, i, keys)
+                    key_off += key_len(codes, 0, i)
+                at[0] = VERSION
+                at = put_key(codes, kind, first, at + 1)
+                put_be32(at, <uint32_t> first)
+                put_be32(at + 4, <uint32_t> keys_off)
+                put_be32(at + 8, <uint32_t> (end - first - 1))
+                put_be32(at + 12, <uint32_t> (4 * (end - first - 1)))
+                put_be32(at + 16, <uint32_t> key_off)
+                at += CHUNK_FIXED - 1
+                keys_off += 4 * (end - first - 1) + key_off
+                offsets = keys
+        out.used += length
+        return 0
+
+    cdef int write_slices(self, Codes codes, Output out) except -1:
+        """The bit slices of the codes; without any key Java still writes 64 of them, all empty."""
+        cdef Py_ssize_t n = codes.column.row_count, head_len, head_at, start, i
+        cdef int slices = max(bit_length(<uint64_t> max(codes.distinct_count - 1, 0)), 1)
+        cdef Planes planes
+        cdef uint8_t* head
+        if codes.distinct_count == 0:
+            slices = 64
+        planes = Planes(n, slices + 1)     # the last one is the existence bitmap
+        head_len = SLICES_HEAD - 4 + 8 * slices
+        with nogil:
+            if codes.distinct_count:
+                planes.slice_narrow(<const int32_t*> codes.codes, slices, NULL)
+            else:
+                planes.clear()
+            planes.set_rows(slices, codes.column.valid)
+            out.ensure(4 + head_len)
+            head_at = out.used
+            head = out.base + head_at
+            put_be32(head, <uint32_t> head_len)
+            head[4] = VERSION
+            head[5] = <uint8_t> slices
+            put_be32(head + 10, <uint32_t> (8 * slices))
+            out.used += 4 + head_len
+            start = out.used
+            out.ensure(planes.measure(slices, NULL))
+            planes.write(slices, NULL, out)
+            put_be32(out.base + head_at + 6, <uint32_t> (out.used - start))
+            start = out.used
+            for i in range(slices):
+                put_be32(out.base + head_at + SLICES_HEAD + 8 * i, <uint32_t> (out.used - start))
+                put_be32(out.base + head_at + SLICES_HEAD + 8 * i + 4, <uint32_t> planes.measure(i, NULL))
+                planes.write(i, NULL, out)
+        return 0
+
+
+cdef void put_dictionary_head(uint8_t* at, Py_ssize_t chunk_count, Py_ssize_t chunks_len) noexcept nogil:
+    put_be32(at, DICTIONARY_HEAD - 4)
+    at[4] = VERSION
+    put_be32(at + 5, <uint32_t> chunk_count)
+    put_be32(at + 9, <uint32_t> (4 * chunk_count))
+    put_be32(at + 13, <uint32_t> chunks_len)

@@ -42,6 +42,9 @@ cdef extern from "kernels.h" nogil:
     uint32_t fidx_to_runs(const uint64_t*, uint8_t*)
 
 cdef enum:
+    COOKIE_PLAIN = 12346
+    COOKIE_RUNS = 12347
+    OFFSETS_FROM = 4           # with run containers, an offset header from this many containers on
     ARRAY = 0
     BITSET = 1
     RUN = 2

@@ -30,11 +30,6 @@ from paimon_fidx.core.cursor cimport Source, View, le16, le32, le64, put_le16, p
 
 from pyroaring import BitMap
 
-cdef enum:
-    COOKIE_PLAIN = 12346
-    COOKIE_RUNS = 12347
-    OFFSETS_FROM = 4           # with run containers, an offset header from this many containers on
-
 cdef const fidx_kernel_set* _kernels = NULL
 
 
