@@ -89,6 +89,10 @@ def _parse(text, dialect):
         raise ValueError(f"WHERE text {_cut(text)}: {_described(error)}") from None
     except RecursionError:
         raise ValueError(f"WHERE text {_cut(text)}: parentheses nested too deeply") from None
+    except ValueError:
+        raise
+    except Exception as error:  # sqlglot stumbles over some malformed texts with an IndexError and the like
+        raise ValueError(f"WHERE text {_cut(text)}: it cannot be parsed ({type(error).__name__}: {error})") from None
     if len(found) != 1 or found[0] is None:
         raise ValueError("WHERE text is empty" if not text.strip() else f"WHERE text {_cut(text)}: one condition is expected")
     return found[0]
@@ -151,7 +155,7 @@ class _Reader:
         start = min((s for s, _ in spans), default=None)
         try:
             part = node.sql(dialect="spark")
-        except RecursionError:
+        except Exception:  # sqlglot cannot write all that it reads
             part = self.text[start:start + 80] if start is not None else kind
         where = "" if start is None else f" at {start}"
         why = why or _HINTS.get(kind, f"{kind} is not supported")

@@ -114,6 +114,7 @@ def test_like_sees_the_backslash_that_the_string_leaves():
     ("a = -'x'", "only a number can be negative"), ("a = X'0G'", "a = X'0G'"), ("a = double('x')", "'x' is no number"),
     ("a = CAST('1.55' AS DECIMAL(3, 1))", "other digits as DECIMAL(3, 1)"), ("a = 'x' COLLATE utf8", "a literal is expected"),
     ("(a, b) = (1, 2)", "a literal is expected"), ("a || 'x' = 'y'", "a literal is expected"), ("1 = NULL", "a comparison names a column"),
+    ("map( - * % 1Y", "it cannot be parsed"), ("a = 1E99999BD X''", "WHERE text"),
     ("1 <=> 1", "a column is expected"), ("map_contains_key(m, 'x')", "not supported"),
 ])
 def test_what_is_not_supported_is_said(text, named):
