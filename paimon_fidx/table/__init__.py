@@ -3,12 +3,17 @@
     from paimon_fidx.table import open_table
     open_table("warehouse/db.db/orders").scan(where="status = 'PENDING'").to_arrow()
 
-Rooms, from the top: ``scan`` (Table, Scan, Split) -> ``plan`` (files of a snapshot), ``verdict`` (what an index says of
-a file), ``read`` (rows) -> ``evolve`` (schemas), ``locate`` (index bytes), ``deletion``, ``residual``, ``formats``.
+Rooms, from the top: ``opening`` (Table) -> ``scan`` (Scan, Split) -> ``plan`` (files of a snapshot), ``verdict`` (what
+an index says of a file), ``read`` (rows), ``topn``, ``explain`` -> ``spec`` (what is asked) -> ``evolve`` (schemas),
+``locate`` (index bytes), ``deletion``, ``residual``, ``formats``, ``files`` (records).
 """
 from .files import DataFile, FileGroup
-from .scan import Scan, ScanStats, Split, Table, open_table
+from .formats import ReadMeter
+from .opening import Table, open_table
+from .scan import Scan, ScanStats, Split
 from .topn import TopN
 from .verdict import FileVerdict
 
-__all__ = ["DataFile", "FileGroup", "FileVerdict", "Scan", "ScanStats", "Split", "Table", "TopN", "open_table"]
+__all__ = [
+    "DataFile", "FileGroup", "FileVerdict", "ReadMeter", "Scan", "ScanStats", "Split", "Table", "TopN", "open_table",
+]

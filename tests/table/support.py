@@ -41,7 +41,8 @@ def other_tables() -> dict[str, Path]:
     roots = [Path(named)] if named else [p / "shared" / "tables" for p in Path(__file__).resolve().parents]
     for root in roots:
         if root.is_dir():
-            return {p.parent.name: p.parent for p in sorted(root.glob("*/*/schema")) + sorted(root.glob("*/*/*/schema"))}
+            found = sorted(root.glob("*/*/schema")) + sorted(root.glob("*/*/*/schema"))
+            return {path.parent.name: path.parent for path in found}
     return {}
 
 

@@ -54,7 +54,8 @@ def test_damage_is_named(at, where):
     damaged[at] ^= 1
     if where != "crc":
         damaged[-4:] = zlib.crc32(damaged[4:-4]).to_bytes(4, "big")
-    with pytest.raises(CorruptError, match=f"index-1: deletion_vector.{where} at {100 + (26 if where == 'crc' else at)}"):
+    place = 100 + (26 if where == "crc" else at)
+    with pytest.raises(CorruptError, match=f"index-1: deletion_vector.{where} at {place}"):
         parse_deletion_vector(bytes(damaged), 10, path="index-1", offset=100)
 
 
