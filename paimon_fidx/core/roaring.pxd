@@ -38,6 +38,8 @@ cdef extern from "kernels.h" nogil:
         int (*compare)(const fidx_program*, const fidx_state*, int, int) noexcept nogil
     const fidx_kernel_set* fidx_choose_kernels(const char*)
     void fidx_fill_range(uint64_t*, uint32_t, uint32_t)
+    void fidx_set_values(uint64_t*, const uint8_t*, uint32_t)
+    void fidx_move_values(uint64_t*, uint64_t*, const uint8_t*, uint32_t)
     uint32_t fidx_to_array(const uint64_t*, uint8_t*)
     uint32_t fidx_to_runs(const uint64_t*, uint8_t*)
 

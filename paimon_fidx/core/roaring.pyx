@@ -174,8 +174,8 @@ cdef Py_ssize_t parse(const uint8_t* data, Py_ssize_t size, uint64_t row_count, 
 
 
 cdef bint fill(const Container* container, uint64_t* words) noexcept nogil:
-    """Writes the container as 1,024 words (aligned). False when a run leaves the chunk or an array repeats a value."""
-    cdef uint32_t i, value, length, start
+    """Writes the container as 1,024 words (aligned). False when a run leaves the chunk."""
+    cdef uint32_t i, length, start
     cdef const uint8_t* p = container.data
     cdef bint sound = True
     if container.kind == BITSET:
@@ -183,9 +183,7 @@ cdef bint fill(const Container* container, uint64_t* words) noexcept nogil:
         return True
     memset(words, 0, CHUNK_BYTES)
     if container.kind == ARRAY:
-        for i in range(container.cardinality):
-            value = le16(p + 2 * i)
-            words[value >> 6] |= <uint64_t> 1 << (value & 63)
+        fidx_set_values(words, p, container.cardinality)
         return True
     for i in range(container.run_count):
         start = le16(p + 4 * i)

@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memset
 from paimon_fidx.core.cursor cimport le16
 from paimon_fidx.core.roaring cimport (
     ARRAY, BITSET, CHUNK_BYTES, CHUNK_ROWS, CHUNK_WORDS, RUN, Bitmap, Container, Fault, Pool, RowsWriter, chunk_count,
-    fidx_fill_range, fidx_plane, fidx_program, fidx_state, fill, is_full, kernels, parse)
+    fidx_fill_range, fidx_move_values, fidx_plane, fidx_program, fidx_state, fill, is_full, kernels, parse)
 
 cdef extern from *:
     """
@@ -58,8 +58,8 @@ cdef enum:
     WORDS = 2                  # those in work.acc
     BAD = 3                    # a run leaves its chunk
     BLOCK_MOST = 256           # windows are multiples of the widest kernel's block
-    ARRAY_DIRECT = 1024        # array containers up to this are applied value by value instead of unpacked
     GATHER_PROBE = 64          # so few candidates are looked up in the containers one by one
+    EQUAL_PROBE = 256          # ... and so few survivors of an equality
 
 cdef enum Phase:
     COMMON = 0
@@ -119,6 +119,10 @@ cdef bint _flush(Comparison* c, bint last, uint64_t rest_accept, bint has_f_afte
     c.prog.split = NULL
     c.scratch_used = 0
     return live
+
+
+cdef int _pending(const Comparison* c) noexcept nogil:
+    return c.prog.common_count + c.prog.both_count + c.prog.one_count + (c.prog.split != NULL)
 
 
 cdef void _shrink(Comparison* c) noexcept nogil:
@@ -280,16 +284,16 @@ cdef int _compare(const Container** s, int slice_count, uint32_t least, uint32_t
         if plane.kind == BITSET:
             words = plane.data
         else:
-            if c.prog.one_count + c.prog.common_count + c.prog.both_count >= 8 or c.scratch_used == FIDX_SCRATCH:
+            if _pending(&c) >= 8 or c.scratch_used == FIDX_SCRATCH:
                 if not _flush(&c, False, 0, phase == BOTH):
                     return WORDS
                 _shrink(&c)
-            if plane.kind == ARRAY and plane.cardinality <= ARRAY_DIRECT and phase != BOTH and (
-                    phase == HIGH or low_bit == 0) and (phase == LOW or high_bit == 0):
+            if plane.kind == ARRAY and phase != BOTH and (phase == HIGH or low_bit == 0) and (
+                    phase == LOW or high_bit == 0):
                 # The few rows with a 1 leave the tie one by one; unpacking 8 KiB for them would cost more.
-                if not _flush(&c, False, 0, False):
+                if (c.prog.fresh or _pending(&c) or c.prog.turn) and not _flush(&c, False, 0, False):
                     return WORDS
-                _leave(plane, w, phase == LOW)
+                fidx_move_values(w.e, w.acc if phase == LOW else NULL, plane.data, plane.cardinality)
                 continue
             words = <const uint8_t*> w.scratch[c.scratch_used]
             if not _fill_window(plane, w.scratch[c.scratch_used], c.begin, c.end):
@@ -333,16 +337,57 @@ cdef int _compare(const Container** s, int slice_count, uint32_t least, uint32_t
     return WORDS
 
 
-cdef void _leave(const Container* s, fidx_work* w, bint accept) noexcept nogil:
-    """Rows of the array container leave the undecided set, into the accepted one if ``accept``."""
-    cdef uint32_t i, value
-    cdef uint64_t bit
-    for i in range(s.cardinality):
-        value = le16(s.data + 2 * i)
-        bit = <uint64_t> 1 << (value & 63)
-        if accept:
-            w.acc[value >> 6] |= w.e[value >> 6] & bit
-        w.e[value >> 6] &= ~bit
+cdef int _equal(const Container** s, int slice_count, uint32_t least, uint32_t most, const uint8_t* exist,
+                uint64_t code, fidx_work* w) noexcept nogil:
+    """Which candidates have exactly ``code``: the bitsets in one pass, then the few survivors are looked up in the
+    sparse slices, which are never unpacked for them."""
+    cdef Comparison c
+    cdef const Container* sparse[SLICES_MOST]
+    cdef bint wanted[SLICES_MOST]
+    cdef int i, constant, sparse_count = 0
+    cdef uint64_t bit, x
+    cdef uint32_t k, row
+    _start(&c, w, exist)
+    for i in range(slice_count - 1, -1, -1):
+        bit = code >> i & 1
+        constant = _constant(s[i], least, most)
+        if constant >= 0:
+            if <uint64_t> constant != bit:
+                return NOTHING
+        elif s[i].kind == BITSET:
+            c.prog.common[c.prog.common_count].words = s[i].data
+            c.prog.common[c.prog.common_count].bit = 0 - bit
+            c.prog.common_count += 1
+        else:
+            sparse[sparse_count] = s[i]
+            wanted[sparse_count] = bit == 1
+            sparse_count += 1
+    if not c.prog.common_count and not sparse_count:
+        return EVERYTHING
+    _flush(&c, True, ~<uint64_t> 0, False)
+    if sparse_count and kernels().popcount(<const uint8_t*> w.acc) > EQUAL_PROBE:
+        for i in range(sparse_count):
+            if sparse[i].kind == ARRAY and not wanted[i]:
+                fidx_move_values(w.acc, NULL, sparse[i].data, sparse[i].cardinality)
+                continue
+            if not fill(sparse[i], w.scratch[0]):
+                return BAD
+            if wanted[i]:
+                kernels().and_into(w.acc, <const uint8_t*> w.scratch[0])
+            else:
+                kernels().andnot_into(w.acc, <const uint8_t*> w.scratch[0])
+        return WORDS
+    if sparse_count:
+        for k in range(CHUNK_WORDS):
+            x = w.acc[k]
+            while x:
+                row = k << 6 | <uint32_t> __builtin_ctzll(x)
+                for i in range(sparse_count):
+                    if _contains(sparse[i], row) != wanted[i]:
+                        w.acc[k] &= ~(<uint64_t> 1 << (row & 63))
+                        break
+                x &= x - 1
+    return WORDS
 
 
 cdef struct Walk:              # position of every slice while chunks go by
@@ -390,7 +435,10 @@ cdef int _chunk(Slices index, Walk* walk, const Container* e, const CodeRange* r
                 if not fill(e, w.exist):
                     return BAD
                 exist = <const uint8_t*> w.exist
-        one = _compare(s, index.slice_count, least, most, exist, lo, hi, w)
+        if lo == hi:
+            one = _equal(s, index.slice_count, least, most, exist, lo, w)
+        else:
+            one = _compare(s, index.slice_count, least, most, exist, lo, hi, w)
         if one == EVERYTHING or one == BAD:
             return one
         if one == WORDS:
@@ -680,12 +728,50 @@ cdef class _Selection:
 
     cdef bint clip(self, uint16_t key, uint64_t* words, uint64_t* spare) noexcept nogil:
         """Keeps the selected rows of a chunk; False when none is selected."""
-        cdef const Container* s = _seek(self.pool.items, &self.rows, &self.at, key)
+        cdef const Container* s
+        if self.at < self.rows.count and self.pool.items[self.rows.first + self.at].key > key:
+            self.at = 0                                # chunks need not come in order
+        s = _seek(self.pool.items, &self.rows, &self.at, key)
         if s == NULL:
             return False
         fill(s, spare)
         kernels().and_into(words, <const uint8_t*> spare)
         return True
+
+
+cdef void _promise(Slices index, bint largest, Candidate* order) noexcept nogil:
+    """For every chunk the best code its containers allow: a bit that some row may have (or lack)."""
+    cdef const Container* s[SLICES_MOST]
+    cdef const Container* e
+    cdef uint32_t i, least, most
+    cdef int k
+    for i in range(index.ebm.count):
+        e = &index.pool.items[index.ebm.first + i]
+        _find_all(index, e.key, s)
+        _bounds(e, &least, &most)
+        order[i].row = i
+        order[i].code = 0
+        for k in range(index.slice_count):
+            if (s[k] != NULL) if largest else _constant(s[k], least, most) == 1:
+                order[i].code |= <uint64_t> 1 << k
+
+
+cdef void _find_all(Slices index, uint16_t key, const Container** s) noexcept nogil:
+    """The containers of one chunk, chunks in any order."""
+    cdef uint32_t lo, hi, middle
+    cdef const Container* items
+    cdef int i
+    for i in range(index.slice_count):
+        items = index.pool.items + index.slices[i].first
+        lo = 0
+        hi = index.slices[i].count
+        while lo < hi:
+            middle = (lo + hi) >> 1
+            if items[middle].key < key:
+                lo = middle + 1
+            else:
+                hi = middle
+        s[i] = &items[lo] if lo < index.slices[i].count and items[lo].key == key else NULL
 
 
 cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties, RowsWriter out,
@@ -694,9 +780,11 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
     those that tie with the last one. ``found`` is their number.
 
     One pass keeps the best k so far; its worst code is the bound that later chunks must reach, evaluated by the fused
-    kernel, so most chunks end after a few slices."""
+    kernel, so most chunks end after a few slices. Chunks come in the order of the best code their structure allows, so
+    that on sorted data the first one settles the bound and the pass ends there."""
     cdef _Selection chosen = None if selection is None else _Selection(selection, index.row_count)
     cdef Candidate* best = NULL
+    cdef Candidate* order
     cdef Candidate* grown
     cdef uint64_t held = 0, capacity = 0, bound = 0, n, j, wanted
     cdef bint bounded = False
@@ -720,16 +808,23 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
         found[0] = out.cardinality()
         return 0
     held = 0
+    order = <Candidate*> malloc((index.ebm.count + 1) * sizeof(Candidate))
+    if order == NULL:
+        raise MemoryError()
     try:
         with nogil:
             w = fidx_get_work()
+            _promise(index, largest, order)
+            qsort(order, index.ebm.count, sizeof(Candidate), _by_code_down if largest else _by_code_up)
             for i in range(index.ebm.count):
-                e = &index.pool.items[index.ebm.first + i]
+                if bounded and (order[i].code < bound if largest else order[i].code > bound):
+                    break                              # neither this chunk nor any later one reaches the bound
+                e = &index.pool.items[index.ebm.first + order[i].row]
                 if not fill(e, w.exist):
                     _bad(index, e.key)
                 if chosen is not None and not chosen.clip(e.key, w.exist, w.spare):
                     continue
-                _gather(index, &walk, e.key, s)
+                _find_all(index, e.key, s)
                 memcpy(w.total, w.exist, CHUNK_BYTES)
                 if bounded:
                     _bounds(e, &least, &most)
@@ -778,6 +873,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
         found[0] = out.cardinality()
     finally:
         free(best)
+        free(order)
     return 0
 
 
@@ -788,8 +884,6 @@ cdef int _select_within(Slices index, const CodeRange* range_, _Selection chosen
     cdef int state
     cdef fidx_work* w
     memset(&walk, 0, sizeof(Walk))
-    if chosen is not None:
-        chosen.at = 0
     with nogil:
         w = fidx_get_work()
         for i in range(index.ebm.count):
