@@ -147,28 +147,30 @@ def _leaf(leaf, file, row_count):
             raise UnsupportedError(f"{kind}[{leaf.name}]", path=file.path, offset=start,
                                    expected="an index of kind " + ", ".join(file.KINDS), found=repr(kind),
                                    hint="written by a newer Paimon?")
-    if leaf.nothing:
-        return SKIP
     if all(start < 0 for start, _ in kinds.values()):
         # An empty entry: the writer saw no value, so the column is NULL throughout.
         return _constant(leaf.null_test and not leaf.negate, row_count)
+    if leaf.nothing:
+        _open_all(leaf, file, kinds)
+        return SKIP
     for kind in leaf.order:
         if kind not in kinds or kinds[kind][0] < 0:
             continue
-        if kind == "bloom-filter":
-            return SKIP if _absent(leaf, file) else REMAIN
         reader = file.reader(leaf.name, kind, leaf.type)
+        if kind == "bloom-filter":
+            # Only keys can be ruled out, not what is left without them.
+            return REMAIN if leaf.negate or leaf.keys is None or reader.may_contain_any(leaf.keys) else SKIP
         if leaf.null_test or leaf.everything:
             rows = reader.value_rows(absent=leaf.null_test and not leaf.negate)
         else:
             rows = reader.select(leaf.keys, leaf.negate)
         return rows_result(rows, leaf.exact)
+    _open_all(leaf, file, kinds)
     return REMAIN
 
 
-def _absent(leaf, file):
-    """Whether a Bloom filter rules out every key of the leaf. Only sets of keys can be ruled out, not complements."""
-    if leaf.keys is None or leaf.negate:
-        file.reader(leaf.name, "bloom-filter", leaf.type)     # a damaged filter is an error whatever is asked
-        return False
-    return not file.reader(leaf.name, "bloom-filter", leaf.type).may_contain_any(leaf.keys)
+def _open_all(leaf, file, kinds):
+    """Opens what the answer does not need: a damaged index is an error whatever is asked of its column."""
+    for kind, (start, _) in kinds.items():
+        if start >= 0:
+            file.reader(leaf.name, kind, leaf.type)

@@ -83,7 +83,8 @@ class FileIndex:
             raise
         self._readers = {}
         self._bound = (None, None, None)
-        self._row_count = None
+        self._row_count = None       # as the file's own indexes say
+        self._expected = None        # as the caller says, for the length of a call
 
     def __enter__(self):
         return self
@@ -134,26 +135,34 @@ class FileIndex:
         if rows is not None:
             if self._row_count is not None and rows != self._row_count:
                 raise CorruptError(f"{kind}[{name}].row_count", path=self.path, offset=start,
-                                   expected=f"{self._row_count}, the data file's", found=rows,
-                                   hint="the index belongs to another data file, or is stale")
+                                   expected=f"{self._row_count}, as the file's other indexes have", found=rows)
             self._row_count = rows
+            self._check_rows()
         self._readers[name, kind] = reader
         return reader
 
+    def _check_rows(self):
+        if self._expected is not None and self._row_count is not None and self._expected != self._row_count:
+            raise CorruptError("row_count", path=self.path, expected=f"{self._expected}, the data file's",
+                               found=self._row_count, hint="the index belongs to another data file, or is stale")
+
     @contextmanager
     def _rows_known(self, row_count):
-        """Within, errors name the file and the rows of the data file are known to be ``row_count``, or None."""
-        if row_count is not None:
-            if self._row_count is not None and self._row_count != row_count:
-                raise CorruptError("row_count", path=self.path, expected=f"{row_count}, the data file's",
-                                   found=self._row_count, hint="the index belongs to another data file, or is stale")
-            self._row_count = row_count
+        """Within, errors name the file, and the data file has ``row_count`` rows, where the caller knows."""
+        self._expected = row_count
         try:
+            self._check_rows()
             yield
         except FileIndexError as error:
             if error.path is None:
                 error.path = self.path
             raise
+        finally:
+            self._expected = None
+
+    @property
+    def _known_rows(self):
+        return self._row_count if self._expected is None else self._expected
 
     # ---- questions
 
@@ -181,7 +190,7 @@ class FileIndex:
         """
         bound = self._bind(predicate, timezone)
         with self._rows_known(row_count):
-            return evaluate(bound, self, self._row_count).minus(deleted)
+            return evaluate(bound, self, self._known_rows).minus(deleted)
 
     def _bind(self, predicate, timezone):
         # The last one is kept: many callers ask the same object again.
@@ -252,8 +261,10 @@ class FileIndex:
                 rows = BitMap() if reader is None else reader.top(1, largest, selection)
                 if not rows:
                     return None, None
-                [key] = reader.counts(rows)
-                found.append(python_value(type_, key))
+                keys = reader.counts(rows)
+                if len(keys) != 1:
+                    raise CorruptError(f"{column!r}", path=self.path, expected="one value a row", found=len(keys))
+                found.append(python_value(type_, *keys))
             return tuple(found)
 
     def top_n(self, column, n, descending=True, nulls_first=False, ties=False, where=None, rows=None, row_count=None,
@@ -289,7 +300,7 @@ class FileIndex:
             except NotAnswerable:
                 reader, selection = None, None
                 kinds = self.entries(column.index_name)
-                if not kinds or any(start >= 0 for start, _ in kinds.values()) or self._row_count is None:
+                if not kinds or any(start >= 0 for start, _ in kinds.values()) or self._known_rows is None:
                     return self._narrow(base, rows).minus(deleted)
             if where is not None and not base.exact:
                 return self._narrow(base, rows).minus(deleted)
@@ -350,7 +361,7 @@ class FileIndex:
 
     def _rows(self, reader):
         """All rows of the data file."""
-        count = self._row_count if reader is None else reader.row_count
+        count = self._known_rows if reader is None else reader.row_count
         if count is None:
             for name, kinds in self._container.columns.items():
                 type_ = self._schema.get(name)
