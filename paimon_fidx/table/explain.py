@@ -10,6 +10,7 @@ __all__ = ["render"]
 HEADS = ("file", "partition", "rows", "deleted", "verdict", "selected", "index", "why")
 RIGHT = {"rows", "deleted", "selected"}
 WIDTH = 200
+MAX_PREDICATE = 500  # characters of it are shown
 
 
 def render(scan) -> str:
@@ -21,6 +22,8 @@ def render(scan) -> str:
     lines = [_line(v) for v in scan.files]
     stats = scan.stats
     where = "every row" if scan.where is None else repr(scan.where)
+    if len(where) > MAX_PREDICATE:
+        where = where[:MAX_PREDICATE] + " ..."
     head = f"{scan.path}, snapshot {scan.snapshot_id}: {where}"
     foot = (
         f"{stats.files_total} files, {stats.files_skipped} skipped "

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +16,7 @@ from pypaimon.snapshot.time_travel_util import SCAN_KEYS
 
 from ..predicate import ALWAYS, Predicate
 from ..result import Decision
+from .ahead import chain_ahead, map_ahead
 from .evolve import is_constant
 from .explain import render
 from .files import FileGroup
@@ -185,7 +185,7 @@ class Scan:
     def _verdicts(self) -> list[tuple[FileVerdict, ...]]:
         # an index on a local disk is read faster than a thread is started
         few = local_path(self._spec.table.file_io, self.path) is not None and len(self._splits) < 32
-        return [split.evaluate() for split in self._splits] if few else list(self._each(Split.evaluate, self._splits))
+        return list(map_ahead(Split.evaluate, self._splits, 1 if few else self._threads))
 
     @property
     def files(self) -> list[FileVerdict]:
@@ -234,7 +234,7 @@ class Scan:
         work = [(s, v) for s, v in zip(self._splits, self._verdicts)]
         total = 0
         bound = min((n for n in (self._limit, self._top_n and self._top_n.k) if n is not None), default=None)
-        for number, meter in self._each(_count_one, work):
+        for number, meter in map_ahead(_count_one, work, self._threads):
             total += number
             self._meter.add(meter)
         return total if bound is None else min(total, bound)
@@ -251,17 +251,19 @@ class Scan:
             for split, verdicts in work:
                 yield from split.to_batches(verdicts, self._meter, columns)
             return
-        top, spec = self._top_n, self._spec
+        top, spec, lock = self._top_n, self._spec, threading.Lock()
 
         def read(item):
             split, verdicts = item
             if top is not None and split.group.merge is None:
                 verdicts = tuple(narrow_to_top(spec, v, top) for v in verdicts)
-            return _read_one(split, verdicts, columns)
+            meter = ReadMeter()
+            for batch in split.to_batches(verdicts, meter, columns):
+                yield batch
+            with lock:
+                self._meter.add(meter)
 
-        for batches, meter in self._each(read, work):
-            self._meter.add(meter)
-            yield from batches
+        yield from chain_ahead(read, work, self._threads)
 
     def _limited(self, batches):
         left = self._limit
@@ -285,34 +287,11 @@ class Scan:
         best = best.select(list(columns))
         return best if self._limit is None else best.slice(0, self._limit)
 
-    def _each(self, work, items):
-        """``work`` of each item, in order, on several threads; never more than a few results ahead."""
-        if self._threads == 1 or len(items) < 2:
-            yield from map(work, items)
-            return
-        with ThreadPoolExecutor(min(self._threads, len(items))) as pool:
-            pending, rest = deque(), iter(items)
-            try:
-                for item in rest:
-                    pending.append(pool.submit(work, item))
-                    if len(pending) > 2 * self._threads:
-                        yield pending.popleft().result()
-                while pending:
-                    yield pending.popleft().result()
-            finally:
-                for future in pending:
-                    future.cancel()
-
 
 def _count_one(work) -> tuple[int, ReadMeter]:
     split, verdicts = work
     meter = ReadMeter()
     return split.count(verdicts, meter), meter
-
-
-def _read_one(split, verdicts, columns) -> tuple[list, ReadMeter]:
-    meter = ReadMeter()
-    return list(split.to_batches(verdicts, meter, columns)), meter
 
 
 def _pushable(spec: ScanSpec) -> dict:
