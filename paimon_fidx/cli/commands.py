@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import warnings
 
 import click
 
@@ -23,6 +24,7 @@ def _one_line_errors(command):
 
     @functools.wraps(command)
     def run(*args, **kwargs):
+        warnings.showwarning = _show_warning
         try:
             return command(*args, **kwargs)
         except FileIndexError as error:
@@ -43,6 +45,10 @@ def _fail(error, code):
     raise SystemExit(code)
 
 
+def _show_warning(message, *_):
+    click.echo(f"paimon-fidx: warning: {message}", err=True)
+
+
 def _scan_options(command):
     """The options that choose rows: the same for every command that scans a table."""
     options = (
@@ -53,10 +59,10 @@ def _scan_options(command):
         click.option("--timezone", default="UTC", show_default=True, help="Zone of timestamps without one."),
         click.option(
             "--on-index-error",
-            type=click.Choice(["warn", "raise"]),
+            type=click.Choice(["warn", "raise", "ignore"]),
             default="warn",
             show_default=True,
-            help="What a missing or damaged index means: read the whole file and say so, or stop.",
+            help="What a missing or damaged index means: read the whole file and say so, stop, or say nothing.",
         ),
         click.option("--json", "as_json", is_flag=True, help="For programs."),
     )
@@ -97,16 +103,17 @@ def query(table, where, columns, limit, only_count, as_json, **options):
     if only_count:
         count = scan.count()
         click.echo(json.dumps({"count": count}) if as_json else count)
-    elif as_json:
-        with show.progress(scan, "reading") as batches:
+        show.note(show.summary(scan, count))
+        return
+    with show.progress(scan, "reading") as batches:
+        if as_json:
             for batch in batches:
                 for row in batch.to_pylist():
-                    click.echo(json.dumps(show.plain(row), ensure_ascii=False))
-    else:
-        with show.progress(scan, "reading") as batches:
-            shown, row_count = show.first_rows(batches)
-        show.rows(scan.schema.names, shown, row_count)
-        show.note(show.summary(scan))
+                    click.echo(show.json_row(row, scan.schema))
+            return
+        shown, row_count = show.first_rows(batches)
+    show.rows(scan.schema, shown, row_count)
+    show.note(show.summary(scan, row_count))
 
 
 @cli.command()

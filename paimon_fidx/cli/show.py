@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import datetime as dt
+import json
 import math
 import sys
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 MOST_SHOWN = 1000  # rows in a table for people; the others are counted
+NOT_YET_READ = ("data_bytes", "rows_decoded", "row_groups_read", "row_groups_seen")  # counters of reading
 WIDE = 200  # columns of text when the output is not a terminal
 
 
@@ -36,11 +39,13 @@ def bytes_text(count: int) -> str:
     return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
-def plain(value):
+def plain(value, kind=None):
     """A value of a row as JSON can hold it: exact decimals, instants and bytes (base64) as text, NaN too.
 
-    >>> plain({"amount": Decimal("1.50"), "at": dt.date(2024, 1, 2), "x": float("nan")})
-    {'amount': '1.50', 'at': '2024-01-02', 'x': 'NaN'}
+    kind : pyarrow.DataType | None   the column's type, for nested values: a MAP becomes an object, its keys text.
+
+    >>> plain(Decimal("1.50")), plain(dt.date(2024, 1, 2)), plain(float("nan"))
+    ('1.50', '2024-01-02', 'NaN')
     """
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -53,22 +58,27 @@ def plain(value):
     if isinstance(value, (dt.date, dt.time)):  # a datetime is a date
         return value.isoformat()
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
-        return {str(plain(key)): plain(item) for key, item in value}  # a MAP, as Arrow gives it
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return str(value)  # pandas timestamps with nanoseconds
+        return {name: plain(item, kind.field(name).type) for name, item in value.items()}
+    if hasattr(kind, "item_type"):
+        return {str(plain(key, kind.key_type)): plain(item, kind.item_type) for key, item in value}
+    return [plain(item, kind.value_type) for item in value]
 
 
-def cell(value) -> str:
+def cell(value, kind) -> str:
     """A value of a row for people."""
     if value is None:
         return "[dim]NULL[/dim]"
     if isinstance(value, (bytes, bytearray)):
         return value.hex()
-    shown = plain(value)
-    return escape(shown if isinstance(shown, str) else str(shown))
+    if isinstance(value, dt.datetime):
+        return str(value)
+    shown = plain(value, kind)
+    return escape(shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False))
+
+
+def json_row(row: dict, schema) -> str:
+    """A row as one line of JSON. schema : the Arrow schema of the row."""
+    return json.dumps({field.name: plain(row[field.name], field.type) for field in schema}, ensure_ascii=False)
 
 
 def first_rows(batches) -> tuple[list, int]:
@@ -80,16 +90,47 @@ def first_rows(batches) -> tuple[list, int]:
     return shown, row_count
 
 
-def rows(names, shown, row_count) -> None:
-    """Prints rows as a table; below it, how many more there are."""
+def rows(schema, shown, row_count) -> None:
+    """Prints rows as a table; below it, how many more there are. schema : the Arrow schema of the rows."""
     table = Table(header_style="bold")
-    for name in names:
+    for name in schema.names:
         table.add_column(escape(name), overflow="fold")
     for row in shown:
-        table.add_row(*(cell(row[name]) for name in names))
+        table.add_row(*(cell(row[field.name], field.type) for field in schema))
     console().print(table)
     if row_count > len(shown):
         console().print(f"... and {row_count - len(shown):,} more rows (--json prints all)")
+
+
+def summary(scan, row_count: int) -> str:
+    """What an answer cost, in one line."""
+    stats = scan.stats
+    return (
+        f"{row_count:,} rows; {stats.files_skipped:,} of {stats.files_total:,} files skipped, "
+        f"{stats.rows_selected:,} of {stats.rows_total:,} rows selected, read {bytes_text(stats.data_bytes)} of "
+        f"{bytes_text(stats.data_bytes_total)} data and {bytes_text(stats.index_bytes)} of indexes"
+    )
+
+
+def verdicts(scan) -> dict:
+    """What ``explain --json`` prints: each file's verdict, and what the scan costs."""
+    files = [
+        {
+            "path": file.path,
+            "partition": {name: None if value is None else str(value) for name, value in file.partition.items()},
+            "row_count": file.row_count,
+            "decision": file.decision.name,
+            "selected": file.candidates,
+            "exact": file.exact,
+            "reason": file.reason,
+            "index": file.index,
+            "index_bytes": file.index_bytes,
+        }
+        for file in scan.files
+    ]
+    stats = {name: value for name, value in dataclasses.asdict(scan.stats).items() if name not in NOT_YET_READ}
+    where = None if scan.where is None else str(scan.where)
+    return {"table": scan.path, "snapshot_id": scan.snapshot_id, "where": where, "files": files, "stats": stats}
 
 
 def note(text: str) -> None:
