@@ -754,7 +754,7 @@ cdef class Writer:
                 if i == 0 or size > most - used:
                     if 4 + size > most:
                         with gil:
-                            raise ValueError(f"column {codes.column.label!r}: a key of {size - 8} bytes does not fit into an "
+                            raise ValueError(f"column {codes.column.label!r}: a key that takes {size - 8} bytes does not fit into an "
                                              f"index block of {most} bytes (option index-block-size)")
                     block_count += 1
                     heads_len += size - 4
