@@ -2,7 +2,7 @@
 
     accepted
     column            name   `any name`   attrs['os']   element_at(attrs, 'os')
-    literal           1  5L  10.5 (Decimal)  2BD  1e3  1.5D  1.5F  'text'  r'text'  X'AB'  TRUE  NULL  and - before numbers;
+    literal           1  5L  10.5 (Decimal)  2BD  1e3  1.5D  1.5F  'text'  r'text'  X'AB'  TRUE  NULL, - before numbers,
                       DATE '...'  TIMESTAMP '...'  TIMESTAMP_NTZ '...'  TIMESTAMP_LTZ '...'  TIME '...'  double('NaN')
     comparison        =  ==  <>  !=  <  <=  >  >=  <=>  IS [NOT] DISTINCT FROM, the literal on either side
     test              [NOT] IN (...)  [NOT] BETWEEN  [NOT] LIKE [ESCAPE]  IS [NOT] NULL | TRUE | FALSE
@@ -10,7 +10,8 @@
     logic             AND  OR  NOT  parentheses  TRUE  FALSE  1 = 1
 
 A string is read with Spark's escapes (``\\n``, ``\\'``, ``\\u0041``, ``\\101``; ``\\%`` and ``\\_`` stay for LIKE). Two
-strings side by side are refused, for Spark 3 joins them, and Spark 4 reads ``'it''s'`` as one with a quote.
+strings side by side are refused, for Spark 3 joins them, and Spark 4 reads ``'it''s'`` as one with a quote. A
+TIMESTAMP without a zone is a clock time, as TIMESTAMP_NTZ is: it becomes an instant when it meets a column of instants.
 """
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ import re
 import struct
 
 from .predicate import ALWAYS, NEVER, col
-from .temporal import DAY_NS, parse_date, parse_time, parse_timestamp
+from .temporal import DAY_NS, parse_date, parse_time, parse_timestamp, wall_offset
 from .values import TimestampNs
 
 __all__ = ["parse_where"]
@@ -94,7 +95,8 @@ def _parse(text, dialect):
     except Exception as error:  # sqlglot stumbles over some malformed texts with an IndexError and the like
         raise ValueError(f"WHERE text {_cut(text)}: it cannot be parsed ({type(error).__name__}: {error})") from None
     if len(found) != 1 or found[0] is None:
-        raise ValueError("WHERE text is empty" if not text.strip() else f"WHERE text {_cut(text)}: one condition is expected")
+        what = f" {_cut(text)}: one condition is expected" if text.strip() else " is empty"
+        raise ValueError("WHERE text" + what)
     return found[0]
 
 
@@ -402,10 +404,8 @@ def _timestamp(text, name):
         local = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=ns // 1000)
     except OverflowError:
         local = None
-    if local is not None and (ns % 1000 == 0 or tz is not None):
+    if local is not None and ns % 1000 == 0:
         return local.replace(tzinfo=tz)
-    if tz is not None:
-        raise ValueError("a timestamp with a zone is of the years 1 to 9999")
-    return TimestampNs(ns, "wall")
-
-
+    if tz is None:
+        return TimestampNs(ns, "wall")
+    return TimestampNs(ns - wall_offset(tz, ns // 10**9) * 10**9, "instant")

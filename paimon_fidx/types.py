@@ -9,7 +9,7 @@
     BINARY[(n)]  VARBINARY(n)  BYTES                    the same         bytes
     DATE                                                DATE             int32, days since 1970-01-01
     TIME[(p)] [WITHOUT TIME ZONE]                       TIME             int32, milliseconds of the day
-    TIMESTAMP[(p)] [WITHOUT TIME ZONE]                  TIMESTAMP        int64, milliseconds for p <= 3, else microseconds
+    TIMESTAMP[(p)] [WITHOUT TIME ZONE]                  TIMESTAMP        int64, ms for p <= 3, else microseconds
     TIMESTAMP[(p)] WITH LOCAL TIME ZONE | TIMESTAMP_LTZ[(p)]   TIMESTAMP_LTZ   as TIMESTAMP
     ARRAY<t>  MULTISET<t>  VECTOR<t, n>  MAP<k, v>  ROW<name t, ...>  VARIANT  BLOB    the same    none
 
@@ -166,8 +166,8 @@ def parse_type(type_) -> PaimonType:
     ------
     ValueError : not a Paimon type; says where.    TypeError : neither text nor dict nor type.
 
-    >>> parse_type("map<string, timestamp(9) with local time zone>").value
-    PaimonType(root='TIMESTAMP_LTZ', precision=9, scale=None, length=None, nullable=True, key=None, value=None, fields=())
+    >>> parse_type("map<string, timestamp_ltz(9) not null>").value.sql()
+    'TIMESTAMP(9) WITH LOCAL TIME ZONE NOT NULL'
     """
     if isinstance(type_, PaimonType):
         return type_
@@ -344,8 +344,10 @@ class _Text:
             self.want(")")
         if precision > MAX_PRECISION[root]:
             raise ValueError(f"not a Paimon type: {self.text!r}: the precision of {root} is 0 to 9")
-        if not self.skip("WITHOUT", "TIME", "ZONE") and root == "TIMESTAMP" and self.skip("WITH", "LOCAL", "TIME", "ZONE"):
+        if root == "TIMESTAMP" and self.skip("WITH", "LOCAL", "TIME", "ZONE"):
             root = "TIMESTAMP_LTZ"
+        elif root != "TIMESTAMP_LTZ":
+            self.skip("WITHOUT", "TIME", "ZONE")
         return PaimonType(root, precision=precision)
 
     def row(self, depth):
@@ -497,7 +499,7 @@ def to_arrow(type_):
     if root == "ROW":
         return pa.struct([_arrow_field(name, t) for name, t in type_.fields])
     if root == "VARIANT":
-        return pa.struct([pa.field("value", pa.binary(), nullable=False), pa.field("metadata", pa.binary(), nullable=False)])
+        return pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("value", "metadata")])
     raise TypeError(f"{type_.sql()} has no Arrow counterpart")
 
 

@@ -6,8 +6,8 @@
     Decimal                                            itself; NaN and the infinities: float
     timestamp_ns(n)                                    TimestampNs, "raw"
     numpy bool_ int* uint* float* str_ bytes_          bool int float str bytes
-    numpy.datetime64 of any unit                       TimestampNs, "wall"
-    pyarrow timestamp, pandas.Timestamp                TimestampNs, "wall" without a zone, "instant" with one
+    numpy.datetime64 of any unit,                      datetime, of UTC if there was a zone; with nanoseconds or outside
+    pyarrow timestamp, pandas.Timestamp                datetime's years: TimestampNs, "wall", or "instant" with a zone
     other pyarrow scalars                              what as_py() gives
 
 Nothing is imported for it: a scalar of numpy tells by its module what it is.
@@ -93,7 +93,7 @@ def literal(value):
         if type(value).__name__ in ("NaTType", "NAType"):
             return None
         if isinstance(value, datetime.datetime):
-            return TimestampNs(value.value, "wall" if value.tzinfo is None else "instant")
+            return _timestamp(value.value, value.tzinfo is not None)
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if module == "paimon_fidx":
@@ -104,6 +104,18 @@ def literal(value):
     if isinstance(value, (decimal.Decimal, datetime.date, datetime.time)):
         return value
     raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} is no literal: {value!r}"[:200])
+
+
+def _timestamp(ns, zoned=False):
+    """Nanoseconds of a clock without a zone, or of UTC, as a datetime where that can hold them."""
+    if ns % 1000 == 0:
+        try:
+            found = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=int(ns // 1000))
+        except OverflowError:
+            pass
+        else:
+            return found.replace(tzinfo=datetime.timezone.utc) if zoned else found
+    return TimestampNs(ns, "instant" if zoned else "wall")
 
 
 def _from_numpy(value):
@@ -120,11 +132,11 @@ def _from_numpy(value):
         count *= int(step or 1)
         if unit in ("Y", "M"):
             months = count * 12 if unit == "Y" else count
-            return TimestampNs(days_from_civil(1970 + months // 12, months % 12 + 1, 1) * _NS_PER["D"], "wall")
+            return _timestamp(days_from_civil(1970 + months // 12, months % 12 + 1, 1) * _NS_PER["D"])
         if unit is None:
             raise TypeError("a numpy.datetime64 without a unit is no literal")
         ns = count * _NS_PER[unit]
-        return TimestampNs(int(ns) if ns == int(ns) else ns, "wall")
+        return _timestamp(int(ns) if ns == int(ns) else ns)
     if kind in "biuSU":
         return literal(value.item())
     if kind == "f":
@@ -137,7 +149,7 @@ def _from_arrow(value):
         return None
     name = str(value.type)
     if name.startswith("timestamp"):  # as_py() needs pandas for nanoseconds
-        return TimestampNs(value.value * _NS_PER[value.type.unit], "wall" if value.type.tz is None else "instant")
+        return _timestamp(value.value * _NS_PER[value.type.unit], value.type.tz is not None)
     if name.startswith("time"):
         ns = value.value * _NS_PER[value.type.unit]
         if ns % 1000:
@@ -187,4 +199,13 @@ def sql_text(value):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, datetime.time):
         return f"TIME '{value.isoformat()}'"
+    if isinstance(value, TimestampNs) and value.kind != "raw" and isinstance(value.ns, int):
+        zone = "Z" if value.kind == "instant" else ""
+        day, ns = divmod(value.ns, _NS_PER["D"])
+        try:
+            day = datetime.date(1970, 1, 1) + datetime.timedelta(days=day)
+        except OverflowError:
+            return repr(value)
+        clock = (datetime.datetime.min + datetime.timedelta(seconds=ns // 10**9)).time()
+        return f"TIMESTAMP '{day} {clock}.{ns % 10**9:09}{zone}'"
     return repr(value)

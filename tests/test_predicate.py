@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_fidx.predicate import ALWAYS, NEVER, And, Column, Leaf, Or, Wildcard, col, parse_like, timestamp_ns
+from paimon_fidx.predicate import (
+    ALWAYS, NEVER, And, Column, Leaf, Or, TimestampNs, Wildcard, col, parse_like, timestamp_ns)
 
 A, B, D = col("a"), col("b"), col("d")
 DEEP = 10_000
@@ -327,6 +328,9 @@ def test_like_patterns(pattern, escape, parts):
     (A == dt.datetime(2024, 1, 2, 3), "a = TIMESTAMP '2024-01-02 03:00:00'"),
     (A == dt.time(3, 4), "a = TIME '03:04:00'"),
     (A == timestamp_ns(5), "a = timestamp_ns(5)"),
+    (A == TimestampNs(-1, "wall"), "a = TIMESTAMP '1969-12-31 23:59:59.999999999'"),
+    (A == TimestampNs(1, "instant"), "a = TIMESTAMP '1970-01-01 00:00:00.000000001Z'"),
+    (A == TimestampNs(10**30, "wall"), f"a = TimestampNs({10**30}, 'wall')"),
     (A.is_in([1, None]), "a IN (1, NULL)"),
     (A.not_in(["x"]), "a NOT IN ('x')"),
     (A.between(1, 2), "a BETWEEN 1 AND 2"),

@@ -63,7 +63,8 @@ def test_spellings(text, type_, sql, kind):
     ("DECIMAL(39)", "1 <= p <= 38"), ("DECIMAL(5, 6)", "0 <= s <= p"), ("DECIMAL(5, -1)", "found '-' at 11"),
     ("CHAR(0)", "a length is 1 to"), ("CHAR(99999999999999999999999)", "a length is 1 to"),
     ("TIMESTAMP(10)", "the precision of TIMESTAMP is 0 to 9"), ("TIME WITH LOCAL TIME ZONE", "found 'WITH' at 5"),
-    ("TIMESTAMP_LTZ(3) WITH LOCAL TIME ZONE", "found 'WITH'"), ("ARRAY<INT", "expected '>'"), ("MAP<INT>", "expected ','"),
+    ("TIMESTAMP_LTZ(3) WITH LOCAL TIME ZONE", "found 'WITH'"), ("ARRAY<INT", "expected '>'"),
+    ("MAP<INT>", "expected ','"),
     ("ROW<INT>", "expected a type name"), ("ROW<'a' INT>", "expected a field name"), ("ARRAY<" * 5000, "nested deeper"),
     ("INT" + " ARRAY" * 5000, "nest"), ("`INT`", "expected a type name"), ("VECTOR<INT, x>", "expected a number"),
 ])
@@ -129,7 +130,8 @@ class Written:
 def test_schemas_of_every_form():
     want = {"a": PaimonType("INT", nullable=False), "k[": PaimonType("STRING")}
     assert parse_schema({"a": "INT NOT NULL", "k[": PaimonType("STRING")}) == want
-    assert parse_schema([{"id": 0, "name": "a", "type": "INT NOT NULL"}, {"id": 1, "name": "k[", "type": "STRING"}]) == want
+    fields = [{"id": 0, "name": "a", "type": "INT NOT NULL"}, {"id": 1, "name": "k[", "type": "STRING"}]
+    assert parse_schema(fields) == want
     assert parse_schema([Field("a", Written()), Field("k[", "STRING")]) == want
     assert list(parse_schema({"z": "INT", "a": "INT"})) == ["z", "a"]
 
@@ -179,7 +181,8 @@ def test_arrow_types_that_say_less(text, arrow):
 def test_more_arrow_types():
     pa = pytest.importorskip("pyarrow")
     for arrow, text in ((pa.large_string(), "STRING"), (pa.large_binary(), "BYTES"), (pa.binary(4), "BINARY(4)"),
-                        (pa.date64(), "DATE"), (pa.time64("ns"), "TIME(9)"), (pa.large_list(pa.int8()), "ARRAY<TINYINT>"),
+                        (pa.date64(), "DATE"), (pa.time64("ns"), "TIME(9)"),
+                        (pa.large_list(pa.int8()), "ARRAY<TINYINT>"),
                         (pa.dictionary(pa.int32(), pa.string()), "STRING"), (pa.decimal256(20, 2), "DECIMAL(20, 2)")):
         assert from_arrow(arrow).sql() == text
     for arrow in (pa.uint32(), pa.float16(), pa.null(), pa.duration("s"), pa.decimal256(50, 2)):

@@ -13,6 +13,7 @@ from paimon_fidx.predicate import col
 from paimon_fidx.values import TimestampNs, days_from_civil, literal, timestamp_ns
 
 pa = pytest.importorskip("pyarrow")
+EPOCH = dt.datetime(1970, 1, 1)
 
 
 class Colour(enum.IntEnum):
@@ -25,19 +26,23 @@ def same(a, b):
 
 @pytest.mark.parametrize("given_, want", [
     (np.int8(-5), -5), (np.uint64(2**64 - 1), 2**64 - 1), (np.float32(0.1), 0.10000000149011612),
-    (np.float64(1.5), 1.5), (np.float16(1.5), 1.5), (np.bool_(True), True), (np.str_("x"), "x"), (np.bytes_(b"x"), b"x"),
+    (np.float64(1.5), 1.5), (np.float16(1.5), 1.5), (np.bool_(True), True), (np.str_("x"), "x"),
+    (np.bytes_(b"x"), b"x"),
     (np.array(5), 5), (np.longdouble(1.5), 1.5),
-    (np.datetime64("NaT"), None), (np.datetime64("2024-01-01", "D"), TimestampNs(1704067200 * 10**9, "wall")),
-    (np.datetime64(1, "ns"), TimestampNs(1, "wall")), (np.datetime64(-1, "us"), TimestampNs(-1000, "wall")),
-    (np.datetime64(1, "25s"), TimestampNs(25 * 10**9, "wall")), (np.datetime64(1, "W"), TimestampNs(604800 * 10**9, "wall")),
-    (np.datetime64("1971-03", "M"), TimestampNs((365 + 59) * 86400 * 10**9, "wall")),
-    (np.datetime64("1969", "Y"), TimestampNs(-365 * 86400 * 10**9, "wall")),
+    (np.datetime64("NaT"), None), (np.datetime64("2024-01-01", "D"), dt.datetime(2024, 1, 1)),
+    (np.datetime64(1, "ns"), TimestampNs(1, "wall")), (np.datetime64(-1, "us"), EPOCH - dt.timedelta(microseconds=1)),
+    (np.datetime64(1, "25s"), EPOCH + dt.timedelta(seconds=25)), (np.datetime64(1, "W"), dt.datetime(1970, 1, 8)),
+    (np.datetime64("1971-03", "M"), dt.datetime(1971, 3, 1)), (np.datetime64("1969", "Y"), dt.datetime(1969, 1, 1)),
+    (np.datetime64("12345", "Y"), TimestampNs(3789391 * 86400 * 10**9, "wall")),
     (np.datetime64(3000, "ps"), TimestampNs(3, "wall")),
+    (np.datetime64(1000, "ns"), EPOCH + dt.timedelta(microseconds=1)),
     (pa.scalar(5, pa.int8()), 5), (pa.scalar(None, pa.int8()), None), (pa.scalar(1.5), 1.5), (pa.scalar(True), True),
     (pa.scalar("x"), "x"), (pa.scalar(b"x"), b"x"), (pa.scalar("x").cast(pa.large_string()), "x"),
     (pa.scalar(Decimal("1.50")), Decimal("1.50")), (pa.scalar(dt.date(2024, 1, 1)), dt.date(2024, 1, 1)),
     (pa.scalar(1, pa.timestamp("ns")), TimestampNs(1, "wall")),
-    (pa.scalar(1, pa.timestamp("ms", tz="Europe/Berlin")), TimestampNs(10**6, "instant")),
+    (pa.scalar(1, pa.timestamp("ns", tz="Europe/Berlin")), TimestampNs(1, "instant")),
+    (pa.scalar(1, pa.timestamp("s", tz="Europe/Berlin")), dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.timezone.utc)),
+    (pa.scalar(2**62, pa.timestamp("s")), TimestampNs(2**62 * 10**9, "wall")),
     (pa.scalar(1, pa.time32("s")), dt.time(0, 0, 1)), (pa.scalar(5000, pa.time64("ns")), dt.time(0, 0, 0, 5)),
     (pa.array(["x"]).dictionary_encode()[0], "x"),
     (bytearray(b"x"), b"x"), (memoryview(b"x"), b"x"), (Colour.RED, 7), (Decimal("NaN"), math.nan),
@@ -57,7 +62,9 @@ def test_finer_than_nanoseconds_stays_exact():
 def test_pandas_scalars():
     pd = pytest.importorskip("pandas")
     assert literal(pd.Timestamp(5)) == TimestampNs(5, "wall")
-    assert literal(pd.Timestamp("1970-01-01 01:00:00", tz="Europe/Berlin")) == TimestampNs(0, "instant")
+    assert literal(pd.Timestamp(1, tz="Europe/Berlin")) == TimestampNs(1, "instant")
+    assert literal(pd.Timestamp("2024-01-01")) == dt.datetime(2024, 1, 1)
+    assert type(literal(pd.Timestamp(0))) is dt.datetime
     assert literal(pd.NaT) is None and literal(pd.NA) is None
 
 
