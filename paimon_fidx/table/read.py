@@ -16,7 +16,7 @@ from .locate import local_path
 from .spec import ScanSpec
 from .verdict import FileVerdict
 
-__all__ = ["count_group", "read_group"]
+__all__ = ["count_group", "read_group", "settle"]
 
 DIRECT_FORMATS = ("parquet", "orc")
 # types whose storage is more than one column of one Arrow type: read through pypaimon
@@ -31,11 +31,12 @@ def read_group(spec: ScanSpec, group: FileGroup, verdicts, meter: ReadMeter, col
         return
     asked = spec.residual.columns
     exact = group.merge is None and verdicts[0].exact
-    if not exact and group.merge is None and not set(columns) <= set(asked) and \
-            _Layout(spec, group.files[0], (*columns, *asked)).direct:
-        verdicts, exact = (_settled(spec, group, verdicts[0], meter),), True
-        if verdicts[0].decision is Decision.SKIP:
-            return
+    if not exact and group.merge is None and not set(columns) <= set(asked):
+        settled = settle(spec, group, verdicts[0], meter)
+        if settled is not None:
+            verdicts, exact = (settled,), True
+            if settled.decision is Decision.SKIP:
+                return
     needed = columns if exact else tuple(dict.fromkeys(columns + asked))
     schema = pa.schema([spec.arrow.field(name) for name in columns])
     for batch in _batches(spec, group, verdicts, needed, meter):
@@ -48,8 +49,15 @@ def read_group(spec: ScanSpec, group: FileGroup, verdicts, meter: ReadMeter, col
         yield _project(batch, columns, schema)
 
 
-def _settled(spec, group, verdict, meter) -> FileVerdict:
-    """An exact verdict, by reading the predicate's columns: of the others only rows that match are read then."""
+def settle(spec: ScanSpec, group: FileGroup, verdict: FileVerdict, meter: ReadMeter) -> FileVerdict | None:
+    """An exact verdict on a file of its own, by reading the predicate's columns where the index was not exact.
+
+    None where the rows of the file can only be had as a whole.
+    """
+    if verdict.exact:
+        return verdict
+    if not _Layout(spec, group.files[0], (*spec.columns, *spec.residual.columns)).direct:
+        return None
     masks = [spec.residual.mask(b) for b in _file_batches(spec, group, verdict, spec.residual.columns, meter)]
     keep = np.concatenate(masks) if masks else np.zeros(0, dtype=bool)
     selected = verdict.selection()

@@ -26,7 +26,8 @@ from .plan import plan_files
 from .pushdown import to_pypaimon
 from .read import count_group, read_group
 from .spec import ScanSpec
-from .verdict import FileVerdict, evaluate_group, narrow_to_top
+from .topn import top_rows
+from .verdict import FileVerdict, evaluate_group
 
 __all__ = ["Scan", "ScanStats", "Split"]
 
@@ -226,15 +227,15 @@ class Scan:
     def to_batches(self):
         """The matching rows as an iterator of RecordBatches, file after file."""
         if self._top_n is not None:
-            return iter(self._top_rows().to_batches())
+            rows = top_rows(self._spec, [(s.group, v) for s, v in self._work()], self._top_n, self._threads, self._meter)
+            return iter(rows.slice(0, self._limit).to_batches())
         return self._limited(self._all_batches())
 
     def count(self) -> int:
         """How many rows match (at most ``limit`` or top_n's k); data is read only where the index is not exact."""
-        work = [(s, v) for s, v in zip(self._splits, self._verdicts)]
         total = 0
         bound = min((n for n in (self._limit, self._top_n and self._top_n.k) if n is not None), default=None)
-        for number, meter in map_ahead(_count_one, work, self._threads):
+        for number, meter in map_ahead(_count_one, self._work(), self._threads):
             total += number
             self._meter.add(meter)
         return total if bound is None else min(total, bound)
@@ -243,27 +244,26 @@ class Scan:
         reader = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def _all_batches(self, columns=None):
-        work = [
+    def _work(self):
+        """The splits of which something is to be read, with their verdicts."""
+        return [
             (s, v) for s, v in zip(self._splits, self._verdicts) if any(f.decision is not Decision.SKIP for f in v)
         ]
-        if self._limit is not None and self._top_n is None:  # the first files may do: none is read ahead
-            for split, verdicts in work:
-                yield from split.to_batches(verdicts, self._meter, columns)
+
+    def _all_batches(self):
+        if self._limit is not None:  # the first files may do: none is read ahead
+            for split, verdicts in self._work():
+                yield from split.to_batches(verdicts, self._meter)
             return
-        top, spec, lock = self._top_n, self._spec, threading.Lock()
+        lock = threading.Lock()
 
         def read(item):
-            split, verdicts = item
-            if top is not None and split.group.merge is None:
-                verdicts = tuple(narrow_to_top(spec, v, top) for v in verdicts)
             meter = ReadMeter()
-            for batch in split.to_batches(verdicts, meter, columns):
-                yield batch
+            yield from item[0].to_batches(item[1], meter)
             with lock:
                 self._meter.add(meter)
 
-        yield from chain_ahead(read, work, self._threads)
+        yield from chain_ahead(read, self._work(), self._threads)
 
     def _limited(self, batches):
         left = self._limit
@@ -275,17 +275,6 @@ class Scan:
             left -= batch.num_rows
             if left <= 0:
                 return
-
-    def _top_rows(self) -> pa.Table:
-        """The first k rows of the order asked for, over all files."""
-        columns = self._spec.columns
-        extended = columns if self._top_n.column in columns else (*columns, self._top_n.column)
-        schema = pa.schema([self._spec.arrow.field(name) for name in extended])
-        best = pa.Table.from_batches([], schema)
-        for batch in self._all_batches(extended):
-            best = self._top_n.take(pa.concat_tables([best, pa.Table.from_batches([batch], schema)]))
-        best = best.select(list(columns))
-        return best if self._limit is None else best.slice(0, self._limit)
 
 
 def _count_one(work) -> tuple[int, ReadMeter]:

@@ -4,13 +4,20 @@ Spark SQL's order: NaN is the largest value, -0.0 equals 0.0, strings by their b
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap
 
-__all__ = ["TopN"]
+from .ahead import map_ahead
+from .formats import ReadMeter, positions
+from .read import read_group, settle
+from .spec import ScanSpec
+from .verdict import narrow_to_top
+
+__all__ = ["TopN", "top_rows"]
 
 
 @dataclass(frozen=True)
@@ -41,19 +48,88 @@ class TopN:
             return cls(*value)
         raise TypeError(f"top_n is (column, k), (column, k, descending) or a TopN, not {value!r}")
 
-    def take(self, table: pa.Table) -> pa.Table:
-        """The first k rows of a table, in order; rows that are equal stay in the table's order."""
-        keys = _sort_keys(table.column(self.column).combine_chunks())
+    def order(self, values) -> pa.Array:
+        """Which values come first, in order: at most k positions; equal ones in their own order."""
         order = "descending" if self.descending else "ascending"
         placement = "at_start" if self.nulls_first else "at_end"
-        indices = pc.array_sort_indices(keys, order=order, null_placement=placement)
-        return table.take(indices[:self.k])
+        return pc.array_sort_indices(_sort_keys(values), order=order, null_placement=placement)[:self.k]
+
+
+def top_rows(spec: ScanSpec, work, top: TopN, threads: int, meter: ReadMeter) -> pa.Table:
+    """The first k rows of all files, with the scan's columns.
+
+    First the order's column is read, of the rows that can be among the first k; then the other columns of those that
+    are. work : (FileGroup, verdicts) pairs
+    """
+    sources = []
+    for source, cost in map_ahead(lambda item: _candidates(spec, *item, top), work, threads):
+        meter.add(cost)
+        sources.append(source)
+    values = [source.values for source in sources]
+    schema = pa.schema([spec.arrow.field(name) for name in spec.columns])
+    if not values:
+        return schema.empty_table()
+    winners = top.order(pa.concat_arrays(values)).to_numpy().astype(np.int64)
+    starts = np.cumsum([0] + [len(v) for v in values])
+    owners = np.searchsorted(starts, winners, side="right") - 1
+    parts, places = [], np.empty(len(winners), dtype=np.int64)
+    taken = 0
+    for i in np.unique(owners):
+        mine = np.flatnonzero(owners == i)
+        local = winners[mine] - starts[i]
+        ascending = np.argsort(local, kind="stable")
+        parts.append(sources[i].rows(spec, local[ascending], meter))
+        places[mine[ascending]] = np.arange(taken, taken + len(mine))
+        taken += len(mine)
+    return pa.concat_tables(parts).take(places) if parts else schema.empty_table()
+
+
+class _File:
+    """Candidates in one file: the order's values, and where their rows are."""
+
+    def __init__(self, group, verdict, found, values):
+        self.group, self.verdict, self.found, self.values = group, verdict, found, values
+
+    def rows(self, spec, local, meter) -> pa.Table:
+        chosen = replace(self.verdict, rows=BitMap(self.found[local].astype(np.uint32)))
+        return pa.Table.from_batches(read_group(spec, self.group, (chosen,), meter), spec.schema)
+
+
+class _Rows:
+    """Candidates whose whole rows are at hand, because they were merged."""
+
+    def __init__(self, table, column):
+        self.table, self.values = table, _one_array(table.column(column))
+
+    def rows(self, spec, local, meter) -> pa.Table:
+        return self.table.take(pa.array(local)).select(list(spec.columns))
+
+
+def _candidates(spec, group, verdicts, top):
+    """What of one group can be among the first k rows, and what it cost to find out."""
+    meter = ReadMeter()
+    verdict = settle(spec, group, verdicts[0], meter) if group.merge is None else None
+    if verdict is None:
+        columns = tuple(dict.fromkeys((*spec.columns, top.column)))
+        schema = pa.schema([spec.arrow.field(name) for name in columns])
+        table = pa.Table.from_batches(read_group(spec, group, verdicts, meter, columns), schema)
+        return _Rows(table.take(top.order(_one_array(table.column(top.column)))), top.column), meter
+    verdict = narrow_to_top(spec, verdict, top)
+    batches = list(read_group(spec, group, (verdict,), meter, (top.column,)))
+    values = pa.concat_arrays([b.column(0) for b in batches]) if batches else \
+        pa.array([], spec.arrow.field(top.column).type)
+    selected = verdict.selection()
+    found = np.arange(verdict.row_count) if selected is None else positions(selected)
+    first = np.sort(top.order(values).to_numpy())
+    return _File(group, verdict, found[first], values.take(pa.array(first))), meter
+
+
+def _one_array(column):
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def _sort_keys(array):
     """A column that Arrow sorts as Spark would: floats by rank, so that NaN is a value and the zeros are equal."""
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     if not pa.types.is_floating(array.type):
         return array
     numbers = pc.fill_null(array, pa.scalar(0, array.type)).to_numpy(zero_copy_only=False).astype(np.float64)
