@@ -28,7 +28,8 @@ from paimon_fidx.core.cursor cimport Cursor, Source, View, be64, put_be32, put_b
 from paimon_fidx.core.keys cimport BYTES, Keys
 from paimon_fidx.core.planes cimport Planes, bit_length, build_kernels
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
-from paimon_fidx.core.slices cimport SLICES_MOST, CodeRange, Slices, code_counts, existence, select, top
+from paimon_fidx.core.ranking cimport code_counts, top
+from paimon_fidx.core.slices cimport CodeRange, Slices, existence, select
 
 from pyroaring import BitMap
 

@@ -123,6 +123,13 @@ static inline void fidx_fill_range(uint64_t *words, uint32_t start, uint32_t end
   words[last] |= tail;
 }
 
+/* A thread's scratch for one chunk at a time. */
+#define FIDX_SCRATCH 24
+typedef struct {
+  uint64_t e[1024], f[1024], acc[1024], exist[1024], total[1024], spare[1024], ones[1024];
+  uint64_t scratch[FIDX_SCRATCH][1024];
+} fidx_work __attribute__((aligned(64)));
+
 static inline uint32_t fidx_le16(const uint8_t *p) {
   uint16_t v;
   memcpy(&v, p, 2);

@@ -52,7 +52,8 @@ from paimon_fidx.core.keys cimport (
     BYTES, Key, Keys, compare_keys, is_single, key_object, key_width, kind_code, read_fixed)
 from paimon_fidx.core.planes cimport Planes, bit_length
 from paimon_fidx.core.roaring cimport Fault, RowsWriter, parse, raise_fault
-from paimon_fidx.core.slices cimport CodeRange, Slices, code_counts, existence, select, top
+from paimon_fidx.core.ranking cimport code_counts, top
+from paimon_fidx.core.slices cimport CodeRange, Slices, existence, select
 
 cdef enum:
     VERSION = 1

@@ -1,14 +1,12 @@
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
+from paimon_fidx.core.comparison cimport SLICES_MOST, fidx_work
 from paimon_fidx.core.cursor cimport Source
 from paimon_fidx.core.roaring cimport Bitmap, Container, Pool, RowsWriter
 
 cdef struct CodeRange:         # lo <= code <= hi
     uint64_t lo
     uint64_t hi
-
-cdef enum:
-    SLICES_MOST = 64
 
 cdef class Slices:
     """The existence bitmap and the slices of one bit-sliced index, parsed."""
@@ -27,6 +25,14 @@ cdef int select(Slices first, const CodeRange* first_ranges, Py_ssize_t first_co
                 Slices second, const CodeRange* second_ranges, Py_ssize_t second_count,
                 bint negate, RowsWriter out) except -1
 cdef int existence(Slices first, Slices second, bint absent, RowsWriter out) except -1
-cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties, RowsWriter out,
-             uint64_t* found) except -1
-cdef object code_counts(Slices index, object selection)
+
+cdef struct Walk:              # position of every slice while chunks go by
+    uint32_t ebm
+    uint32_t at[SLICES_MOST]
+
+cdef const Container* seek(const Container* items, Bitmap* bitmap, uint32_t* at, uint16_t key) noexcept nogil
+cdef void gather(Slices index, Walk* walk, uint16_t key, const Container** s) noexcept nogil
+cdef void find_all(Slices index, uint16_t key, const Container** s) noexcept nogil
+cdef int chunk_codes(Slices index, Walk* walk, const Container* e, const CodeRange* ranges, Py_ssize_t count,
+                     fidx_work* w) noexcept nogil
+cdef int bad_container(Slices index, uint16_t key) except -1 with gil
