@@ -184,7 +184,8 @@ cdef int compare(const Container** s, int slice_count, uint32_t least, uint32_t 
     cdef fidx_plane* step
     cdef const uint8_t* words
     cdef uint64_t rest = ~<uint64_t> 0
-    cdef bint ended = False
+    cdef bint ended = False, zero_leaves
+    cdef int merging = -1      # the phase of the union being collected in the last scratch
     _start(&c, w, exist)
     for i in range(slice_count - 1, -1, -1):
         below = mask >> (slice_count - 1 - i)          # bits i..0
@@ -258,21 +259,23 @@ cdef int compare(const Container** s, int slice_count, uint32_t least, uint32_t 
         if plane.kind == BITSET:
             words = plane.data
         else:
+            zero_leaves = plane.kind == ARRAY and phase != BOTH and (phase == HIGH or low_bit == 0) and (
+                phase == LOW or high_bit == 0)
+            if zero_leaves and merging == phase:
+                # Rows with a 1 leave the tie, whichever of these slices has it: one union for all of them.
+                fidx_set_values(w.scratch[c.scratch_used - 1], plane.data, plane.cardinality)
+                continue
             if _pending(&c) >= 8 or c.scratch_used == FIDX_SCRATCH:
                 if not _flush(&c, False, 0, phase == BOTH):
                     return WORDS
                 _shrink(&c)
-            if plane.kind == ARRAY and phase != BOTH and (phase == HIGH or low_bit == 0) and (
-                    phase == LOW or high_bit == 0):
-                # The few rows with a 1 leave the tie one by one; unpacking 8 KiB for them would cost more.
-                if (c.prog.fresh or _pending(&c) or c.prog.turn) and not _flush(&c, False, 0, False):
-                    return WORDS
-                fidx_move_values(w.e, w.acc if phase == LOW else NULL, plane.data, plane.cardinality)
-                continue
             words = <const uint8_t*> w.scratch[c.scratch_used]
             if not _fill_window(plane, w.scratch[c.scratch_used], c.begin, c.end):
                 return BAD
             c.scratch_used += 1
+            merging = <int> phase if zero_leaves else -1
+        if plane.kind == BITSET:
+            merging = -1
         if phase == COMMON:
             if low_bit == high_bit:
                 step = &c.prog.common[c.prog.common_count]

@@ -13,7 +13,7 @@ from paimon_fidx.core.comparison cimport (
     BAD, EVERYTHING, NOTHING, SLICES_MOST, WORDS, bounds, compare, constant_bit, contains, fidx_work, workspace)
 from paimon_fidx.core.roaring cimport (
     BITSET, CHUNK_BYTES, CHUNK_ROWS, CHUNK_WORDS, Bitmap, Container, Fault, Pool, RowsWriter, fill, kernels, parse)
-from paimon_fidx.core.slices cimport CodeRange, Slices, Walk, bad_container, chunk_codes, find_all, gather, seek
+from paimon_fidx.core.slices cimport CodeRange, Slices, Walk, bad_container, chunk_codes, find, find_all, gather
 
 cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long)
@@ -125,7 +125,6 @@ cdef class _Selection:
     cdef Pool pool
     cdef Bitmap rows
     cdef bytes data
-    cdef uint32_t at
 
     def __cinit__(self, rows, uint64_t row_count):
         cdef Fault fault
@@ -137,10 +136,7 @@ cdef class _Selection:
 
     cdef bint clip(self, uint16_t key, uint64_t* words, uint64_t* spare) noexcept nogil:
         """Keeps the selected rows of a chunk; False when none is selected."""
-        cdef const Container* s
-        if self.at < self.rows.count and self.pool.items[self.rows.first + self.at].key > key:
-            self.at = 0                                # chunks need not come in order
-        s = seek(self.pool.items, &self.rows, &self.at, key)
+        cdef const Container* s = find(self.pool.items, &self.rows, key)
         if s == NULL:
             return False
         fill(s, spare)
@@ -173,9 +169,8 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
     cdef Candidate* best = NULL
     cdef Candidate* order
     cdef Candidate* grown
-    cdef uint64_t held = 0, capacity = 0, bound = 0, n, j, wanted
+    cdef uint64_t held = 0, capacity = 0, bound = 0, n
     cdef bint bounded = False
-    cdef Walk walk
     cdef const Container* e
     cdef const Container* s[SLICES_MOST]
     cdef uint32_t i, least, most
@@ -185,7 +180,6 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
     found[0] = 0
     if k == 0:
         return 0
-    memset(&walk, 0, sizeof(Walk))
     range_.lo = 0
     range_.hi = index.max_code()
     for i in range(index.ebm.count):
@@ -204,8 +198,8 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
             _promise(index, largest, order)
             qsort(order, index.ebm.count, sizeof(Candidate), _by_code_down if largest else _by_code_up)
             for i in range(index.ebm.count):
-                if bounded and (order[i].code < bound if largest else order[i].code > bound):
-                    break                              # neither this chunk nor any later one reaches the bound
+                if bounded and (order[i].code <= bound if largest else order[i].code >= bound):
+                    break                              # neither this chunk nor any later one beats the bound
                 e = &index.pool.items[index.ebm.first + order[i].row]
                 if not fill(e, w.exist):
                     bad_container(index, e.key)
@@ -215,8 +209,9 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                 memcpy(w.total, w.exist, CHUNK_BYTES)
                 if bounded:
                     bounds(e, &least, &most)
+                    # k rows as good as the bound are held already: only better ones count
                     state = compare(s, index.slice_count, least, most, <const uint8_t*> w.exist,
-                                     bound if largest else 0, index.max_code() if largest else bound, w)
+                                    bound + 1 if largest else 0, index.max_code() if largest else bound - 1, w)
                     if state == BAD:
                         bad_container(index, e.key)
                     if state == NOTHING:

@@ -30,7 +30,7 @@ cdef struct Walk:              # position of every slice while chunks go by
     uint32_t ebm
     uint32_t at[SLICES_MOST]
 
-cdef const Container* seek(const Container* items, Bitmap* bitmap, uint32_t* at, uint16_t key) noexcept nogil
+cdef const Container* find(const Container* items, const Bitmap* bitmap, uint16_t key) noexcept nogil
 cdef void gather(Slices index, Walk* walk, uint16_t key, const Container** s) noexcept nogil
 cdef void find_all(Slices index, uint16_t key, const Container** s) noexcept nogil
 cdef int chunk_codes(Slices index, Walk* walk, const Container* e, const CodeRange* ranges, Py_ssize_t count,

@@ -22,7 +22,7 @@ cdef class Slices:
         return ~<uint64_t> 0 if self.slice_count >= 64 else (<uint64_t> 1 << self.slice_count) - 1
 
 
-cdef const Container* seek(const Container* items, Bitmap* bitmap, uint32_t* at, uint16_t key) noexcept nogil:
+cdef const Container* _seek(const Container* items, Bitmap* bitmap, uint32_t* at, uint16_t key) noexcept nogil:
     while at[0] < bitmap.count and items[bitmap.first + at[0]].key < key:
         at[0] += 1
     if at[0] < bitmap.count and items[bitmap.first + at[0]].key == key:
@@ -33,25 +33,27 @@ cdef const Container* seek(const Container* items, Bitmap* bitmap, uint32_t* at,
 cdef void gather(Slices index, Walk* walk, uint16_t key, const Container** s) noexcept nogil:
     cdef int i
     for i in range(index.slice_count):
-        s[i] = seek(index.pool.items, &index.slices[i], &walk.at[i], key)
+        s[i] = _seek(index.pool.items, &index.slices[i], &walk.at[i], key)
+
+
+cdef const Container* find(const Container* items, const Bitmap* bitmap, uint16_t key) noexcept nogil:
+    """The bitmap's container of a chunk, or NULL; chunks in any order."""
+    cdef uint32_t lo = 0, hi = bitmap.count, middle
+    items += bitmap.first
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if items[middle].key < key:
+            lo = middle + 1
+        else:
+            hi = middle
+    return &items[lo] if lo < bitmap.count and items[lo].key == key else NULL
 
 
 cdef void find_all(Slices index, uint16_t key, const Container** s) noexcept nogil:
-    """The containers of one chunk, chunks in any order."""
-    cdef uint32_t lo, hi, middle
-    cdef const Container* items
+    """Every slice's container of a chunk; chunks in any order."""
     cdef int i
     for i in range(index.slice_count):
-        items = index.pool.items + index.slices[i].first
-        lo = 0
-        hi = index.slices[i].count
-        while lo < hi:
-            middle = (lo + hi) >> 1
-            if items[middle].key < key:
-                lo = middle + 1
-            else:
-                hi = middle
-        s[i] = &items[lo] if lo < index.slices[i].count and items[lo].key == key else NULL
+        s[i] = find(index.pool.items, &index.slices[i], key)
 
 
 cdef int chunk_codes(Slices index, Walk* walk, const Container* e, const CodeRange* ranges, Py_ssize_t count,
@@ -125,8 +127,8 @@ cdef int select(Slices first, const CodeRange* first_ranges, Py_ssize_t first_co
                 key = min(key, <uint32_t> second.pool.items[second.ebm.first + second_walk.ebm].key)
             if key == 65536:
                 break
-            e = seek(first.pool.items, &first.ebm, &first_walk.ebm, <uint16_t> key)
-            g = seek(second.pool.items, &second.ebm, &second_walk.ebm, <uint16_t> key) if two else NULL
+            e = _seek(first.pool.items, &first.ebm, &first_walk.ebm, <uint16_t> key)
+            g = _seek(second.pool.items, &second.ebm, &second_walk.ebm, <uint16_t> key) if two else NULL
             a = b = NOTHING
             if e != NULL:
                 a = chunk_codes(first, &first_walk, e, first_ranges, first_count, w)
@@ -207,10 +209,10 @@ cdef int existence(Slices first, Slices second, bint absent, RowsWriter out) exc
         w = workspace()
         for key in range(chunk_count(out.row_count)):
             limit = out.limit(key)
-            e = seek(first.pool.items, &first.ebm, &first_walk.ebm, <uint16_t> key)
+            e = _seek(first.pool.items, &first.ebm, &first_walk.ebm, <uint16_t> key)
             g = NULL
             if second is not None:
-                g = seek(second.pool.items, &second.ebm, &second_walk.ebm, <uint16_t> key)
+                g = _seek(second.pool.items, &second.ebm, &second_walk.ebm, <uint16_t> key)
             if e == NULL and g == NULL:
                 out.put_range(<uint16_t> key, 0, limit)
                 continue
