@@ -137,13 +137,13 @@ class FileIndex:
                 raise CorruptError(f"{kind}[{name}].row_count", path=self.path, offset=start,
                                    expected=f"{self._row_count}, as the file's other indexes have", found=rows)
             self._row_count = rows
-            self._check_rows()
+            self._check_rows(f"{kind}[{name}].row_count", start)
         self._readers[name, kind] = reader
         return reader
 
-    def _check_rows(self):
+    def _check_rows(self, where="row_count", offset=None):
         if self._expected is not None and self._row_count is not None and self._expected != self._row_count:
-            raise CorruptError("row_count", path=self.path, expected=f"{self._expected}, the data file's",
+            raise CorruptError(where, path=self.path, offset=offset, expected=f"{self._expected}, the data file's",
                                found=self._row_count, hint="the index belongs to another data file, or is stale")
 
     @contextmanager

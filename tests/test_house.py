@@ -20,7 +20,9 @@ FLOORS = [
     {"core"},  # the package marker
     {"core.cursor", "core.buffers"},
     {"core.keys", "core.hashing", "core.roaring"},
-    {"core.slices", "core.planes"},
+    {"core.comparison", "core.planes"},
+    {"core.slices"},
+    {"core.ranking"},
     {"core.columns"},
     {"core.codes"},
     {"core.container", "core.bloom_filter", "core.bitmap", "core.bsi", "core.range_bitmap"},
