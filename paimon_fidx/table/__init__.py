@@ -7,6 +7,14 @@ Rooms, from the top: ``opening`` (Table) -> ``scan`` (Scan, Split) -> ``plan`` (
 an index says of a file), ``read`` (rows), ``topn``, ``explain`` -> ``spec`` (what is asked) -> ``evolve`` (schemas),
 ``locate`` (index bytes), ``deletion``, ``residual``, ``formats``, ``files`` (records).
 """
+try:
+    import pypaimon as _pypaimon  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"tables are read through pypaimon, which cannot be imported here ({error}): pip install 'paimon-fidx[paimon]'",
+        name=error.name,
+    ) from error
+
 from .files import DataFile, FileGroup
 from .formats import ReadMeter
 from .opening import Table, open_table

@@ -38,12 +38,12 @@ class ReadMeter:
 def read_parquet(source, choose, rows: BitMap | None, meter: ReadMeter):
     """Selected rows of a Parquet file, as RecordBatches.
 
-    source : path or binary file; choose : from the names of the file's top-level columns to those to read, at least
-    one; rows : None for all
+    source : path or binary file; choose : from the names of the file's top-level columns, and its row count, to the
+    columns to read, at least one; rows : None for all
     """
     with pq.ParquetFile(source, memory_map=isinstance(source, str), pre_buffer=not isinstance(source, str)) as file:
         metadata = file.metadata
-        columns = choose(file.schema_arrow.names)
+        columns = choose(file.schema_arrow.names, metadata.num_rows)
         wanted = positions(rows)
         start = 0
         for group in range(metadata.num_row_groups):
@@ -73,7 +73,7 @@ def _column_bytes(chunk, columns) -> int:
 def read_orc(source, choose, rows: BitMap | None, meter: ReadMeter, size: int):
     """Selected rows of an ORC file of ``size`` bytes, as RecordBatches. Parameters as read_parquet's."""
     file = orc.ORCFile(source)
-    columns = choose(file.schema.names)
+    columns = choose(file.schema.names, file.nrows)
     wanted = positions(rows)
     stripes = _stripes(file, source, size)
     start = 0

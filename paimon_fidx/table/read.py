@@ -116,13 +116,18 @@ def _file_batches(spec: ScanSpec, group: FileGroup, verdict: FileVerdict, needed
 def _stored_batches(spec, file: DataFile, layout, rows, meter):
     source = local_path(spec.table.file_io, file.path)
     stream = None
-    if source is None:
-        source = stream = spec.table.file_io.new_input_stream(file.path)
     try:
+        if source is None:
+            source = stream = spec.table.file_io.new_input_stream(file.path)
         if file.format == "parquet":
-            yield from read_parquet(source, layout.choose, rows, meter)
+            yield from read_parquet(source, layout.open, rows, meter)
         else:
-            yield from read_orc(source, layout.choose, rows, meter, file.size)
+            yield from read_orc(source, layout.open, rows, meter, file.size)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{file.path}: this data file does not exist, though the snapshot lists it; an expired "
+                                "snapshot or a cleaned-up table folder leaves such entries") from error
+    except (pa.ArrowException, OSError) as error:
+        raise OSError(f"{file.path}: this data file cannot be read: {error}") from error
     finally:
         if stream is not None:
             stream.close()
@@ -164,8 +169,11 @@ class _Layout:
             if column.name is not None or column.reason is not None:
                 self.stored[name] = column.name
 
-    def choose(self, names) -> list[str]:
+    def open(self, names, row_count: int) -> list[str]:
         """What to read of the columns that the file has; settles primary-key columns of thin files."""
+        if row_count != self.file.row_count:
+            raise CorruptError("row_count", path=self.file.path, found=row_count,
+                               expected=f"{self.file.row_count} rows, as the manifest says")
         for name, stored in self.stored.items():
             if stored in names:
                 continue

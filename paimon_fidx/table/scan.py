@@ -227,7 +227,8 @@ class Scan:
     def to_batches(self):
         """The matching rows as an iterator of RecordBatches, file after file."""
         if self._top_n is not None:
-            rows = top_rows(self._spec, [(s.group, v) for s, v in self._work()], self._top_n, self._threads, self._meter)
+            work = [(split.group, verdicts) for split, verdicts in self._work()]
+            rows = top_rows(self._spec, work, self._top_n, self._threads, self._meter)
             return iter(rows.slice(0, self._limit).to_batches())
         return self._limited(self._all_batches())
 

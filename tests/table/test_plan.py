@@ -144,6 +144,41 @@ def test_a_damaged_deletion_vector_is_never_ignored(tmp_path):
         open_table(table).scan(on_index_error="ignore").count()
 
 
+@pytest.mark.parametrize("name", ["orders", "user_events_separate"])  # Parquet and ORC
+def test_a_data_file_that_is_gone_or_damaged_is_named(tmp_path, name):
+    table = copied(name, tmp_path)
+    (path,) = (p for p in (table / "bucket-0").glob("data-*") if p.suffix != ".index")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    with pytest.raises(OSError, match=f"{path.name}: this data file cannot be read"):
+        open_table(table).scan().to_arrow()
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=f"{path.name}: this data file does not exist"):
+        open_table(table).scan().to_arrow()
+
+
+@pytest.mark.parametrize("name", ["orders", "user_events_separate"])
+def test_another_number_of_rows_than_the_manifest_says(tmp_path, name):
+    table = copied(name, tmp_path)
+    edit_manifests(table, lambda entry: entry["_FILE"].update(_ROW_COUNT=11))
+    with pytest.raises(FileIndexError, match="row_count: expected 11 rows, as the manifest says, found 10"):
+        open_table(table).scan().to_arrow()
+
+
+@pytest.mark.parametrize("folder", ["plain", "with space", "ünï ✓", "a%20b", "dt=1"])
+def test_paths_in_every_spelling(tmp_path, folder, monkeypatch):
+    table = copied("orders_separate", tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+    for spelled in (table, str(table) + "/", os.path.relpath(table)):
+        scan = open_table(spelled).scan(PENDING, on_index_error="raise")
+        assert scan.to_arrow()["order_id"].to_pylist() == [1, 3, 6, 9]
+
+
+def test_a_file_uri():
+    scan = open_table("file://" + golden_path("orders_separate")).scan(PENDING, on_index_error="raise")
+    assert scan.files[0].exact and scan.to_arrow().num_rows == 4
+
+
 class Remote(PyArrowFileIO):
     """A file system that is not the local one, though its files are: streams instead of paths."""
 
