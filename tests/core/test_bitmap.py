@@ -73,7 +73,6 @@ V2_DAMAGE = [
     (0, "00", C == 2, "version", 0),
     (0, "03", C == 2, "version", 0),
     (1, "ffffffff", C == 2, "row_count", 1),
-    (1, "00000004", C == 2, "row_count", None),  # the caller says 5
     (5, "ffffffff", C == 2, "entry_count", 5),
     (5, "00000006", C == 2, "entry_count", 5),  # six values in five rows, one of them NULL
     (9, "02", C == 2, "has_null", 9),
@@ -103,6 +102,11 @@ V2_DAMAGE = [
     (92, "0500", C == 2, "", None),  # row 5 of 5
     (92, "0100", C == 2, "", None),  # row 1 twice
 ]
+
+
+def test_an_index_of_another_data_file_is_refused():
+    with pytest.raises(fidx.CorruptError, match="row_count: expected 7, the data file's, found 5"):
+        rows(opened("bitmap", "INT", V2), C == 2, 7)
 
 
 @pytest.mark.parametrize("at, new, predicate, field, offset", V2_DAMAGE, ids=lambda value: str(value)[:30])

@@ -62,7 +62,6 @@ DAMAGE = [
     (0, "00", C == 2, "version", 0),
     (0, "02", C == 2, "version", 0),
     (1, "ffffffff", C == 2, "row_count", 1),
-    (1, "00000006", C == 2, "row_count", None),
     (5, "02", C == 2, "has_positive", 5),
     (6, "02", C == 2, "version", 6),
     (7, "ffffffffffffffff", C == 2, "min", 7),
@@ -79,6 +78,11 @@ DAMAGE = [
     (105, "07", C == 2, "has_negative", 105),
     (145, "00000000", C == -2, "cookie", 145),
 ]
+
+
+def test_an_index_of_another_data_file_is_refused():
+    with pytest.raises(fidx.CorruptError, match="row_count: expected 7, the data file's, found 5"):
+        rows(opened("bsi", "INT", BODY), C == 2, 7)
 
 
 @pytest.mark.parametrize("at, new, predicate, field, offset", DAMAGE, ids=lambda value: str(value)[:30])

@@ -101,7 +101,6 @@ DAMAGE = [
     (0, "7fffffff", C == 2, "header_len", 0),
     (4, "02", C == 2, "version", 4),
     (5, "ffffffff", C == 2, "row_count", 5),
-    (5, "00000006", C == 2, "row_count", None),
     (9, "ffffffff", C == 2, "cardinality", 9),
     (9, "00000006", C.is_null(), "cardinality", 9),  # six values in five rows
     (21, "ffffffff", C == 2, "dictionary", 21),
@@ -132,6 +131,11 @@ DAMAGE = [
     (131, "0500", C.is_not_null(), "", None),  # row 5 of 5
     (133, "00000000", C == 2, "cookie", 133),
 ]
+
+
+def test_an_index_of_another_data_file_is_refused():
+    with pytest.raises(fidx.CorruptError, match="row_count: expected 7, the data file's, found 5"):
+        rows(opened("range-bitmap", "INT", BODY), C == 2, 7)
 
 
 @pytest.mark.parametrize("at, new, predicate, field, offset", DAMAGE, ids=lambda value: str(value)[:30])
