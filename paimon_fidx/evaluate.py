@@ -11,16 +11,21 @@ column: the exact one that reads least. Leaves that no index of the file can ans
 """
 from __future__ import annotations
 
+from .core.bloom_filter import key_hashes
+from .core.cursor import encode_modified_utf8
 from .core.keys import Keys
+from .core.pruning import BloomPruner
 from .core.roaring import all_rows
 from .errors import UnsupportedError
 from .literals import NullTest, bind
 from .predicate import And, Leaf, Or, Predicate
 from .result import REMAIN, SKIP, rows_result
+from .types import refusal
 
 __all__ = ["Bound", "evaluate"]
 
 FEW_KEYS = 16
+MOST_STEPS = 64            # of a BloomPruner's program
 FOR_FEW_KEYS = ("bitmap", "range-bitmap", "bsi", "bloom-filter")
 FOR_RANGES = ("range-bitmap", "bsi", "bitmap", "bloom-filter")
 FOR_PATTERNS = ("range-bitmap", "bitmap")
@@ -59,11 +64,22 @@ class Bound:
                 program.append(node)
         self.program = program
 
+    def bloom_pruner(self):
+        """The predicate for many files of Bloom filters at once, or None where that path does not take it."""
+        leaves = [step for step in self.program if type(step) is _BoundLeaf]
+        if (len(self.program) > MOST_STEPS or any(refusal("bloom-filter", leaf.type) for leaf in leaves)
+                or any(type(step) is tuple and step[1] == 0 for step in self.program)):
+            return None
+        places = iter(range(len(leaves)))
+        program = [next(places) if type(step) is _BoundLeaf else -(2 * step[1] + (not step[0])) for step in self.program]
+        return BloomPruner([encode_modified_utf8(leaf.name) for leaf in leaves], [leaf.hashes for leaf in leaves], program)
+
 
 class _BoundLeaf:
     """A leaf, its column's name in the index, and the keys it selects."""
 
-    __slots__ = ("name", "type", "null_test", "keys", "negate", "exact", "order", "everything", "nothing")
+    __slots__ = ("name", "type", "null_test", "keys", "negate", "exact", "order", "everything", "nothing", "hashed",
+                 "_hashes")
 
     def __init__(self, leaf, schema, timezone):
         column = leaf.column
@@ -71,7 +87,8 @@ class _BoundLeaf:
         self.name = column.index_name
         bound = bind(leaf, self.type, timezone)
         self.null_test = isinstance(bound, NullTest)
-        self.nothing = self.everything = False
+        self.nothing = self.everything = self.hashed = False
+        self._hashes = None
         self.exact = True
         if self.null_test:
             self.negate, self.order, self.keys = bound.negate, FOR_NULLS, None
@@ -86,6 +103,18 @@ class _BoundLeaf:
             self.keys = Keys(self.type.key_kind, bound.ranges, bound.like)
             self.order = (FOR_PATTERNS if bound.like is not None else
                           FOR_FEW_KEYS if self.keys.only_single(FEW_KEYS) else FOR_RANGES)
+
+
+    @property
+    def hashes(self):
+        """The hashes that a Bloom filter is asked for: none for no key, None where a filter rules nothing out."""
+        if not self.hashed:
+            self.hashed = True
+            if self.nothing:
+                self._hashes = []
+            elif self.keys is not None and not self.negate:      # only keys can be ruled out, not what is left without
+                self._hashes = key_hashes(self.keys)
+        return self._hashes
 
 
 def column_type(column, schema):
@@ -158,8 +187,7 @@ def _leaf(leaf, file, row_count):
             continue
         reader = file.reader(leaf.name, kind, leaf.type)
         if kind == "bloom-filter":
-            # Only keys can be ruled out, not what is left without them.
-            return REMAIN if leaf.negate or leaf.keys is None or reader.may_contain_any(leaf.keys) else SKIP
+            return REMAIN if reader.may_contain_any(leaf.hashes) else SKIP
         if leaf.null_test or leaf.everything:
             rows = reader.value_rows(absent=leaf.null_test and not leaf.negate)
         else:

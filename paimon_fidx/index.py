@@ -18,7 +18,7 @@ from .core.roaring import all_rows
 from .errors import CorruptError, FileIndexError, NotAnswerable, UnsupportedError
 from .evaluate import Bound, column_type, evaluate
 from .predicate import Column, col
-from .result import REMAIN, Decision, rows_result
+from .result import REMAIN, SKIP, Decision, rows_result
 from .types import PaimonType, parse_schema, refusal
 
 __all__ = ["FileIndex", "IndexStats", "evaluate_many", "open_index"]
@@ -428,12 +428,28 @@ def evaluate_many(sources, schema, predicate, row_counts=None, deleted=None, thr
         with FileIndex(source, schema) as file:
             return file.evaluate(bound, row_count, removed)
 
+    results = [None] * len(sources)
+    left = range(len(sources))
+    pruner = bound.bloom_pruner() if len(sources) >= MANY else None
+    if pruner is not None:
+        answers = pruner.run(sources)
+        results = [_PRUNED[answer] for answer in answers]
+        left = [i for i, result in enumerate(results) if result is None] if 2 in answers else ()
     if threads is None:
         threads = min(os.cpu_count() or 1, 8) if any(isinstance(s, (str, os.PathLike)) for s in sources[:1]) else 1
-    if threads <= 1 or len(sources) < 4:
-        return [one(*item) for item in zip(sources, row_counts, deleted)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(one, sources, row_counts, deleted, chunksize=16))
+    if threads <= 1 or len(left) < MANY:
+        for i in left:
+            results[i] = one(sources[i], row_counts[i], deleted[i])
+    elif left:
+        with ThreadPoolExecutor(threads) as pool:
+            work = pool.map(lambda i: one(sources[i], row_counts[i], deleted[i]), left)
+            for i, result in zip(left, work):
+                results[i] = result
+    return results
+
+
+MANY = 4                       # sources from which a batch pays
+_PRUNED = (SKIP, REMAIN, None)
 
 
 # ---- keys back to values

@@ -26,6 +26,7 @@ FLOORS = [
     {"core.columns"},
     {"core.codes"},
     {"core.container", "core.bloom_filter", "core.bitmap", "core.bsi", "core.range_bitmap"},
+    {"core.pruning"},
     {"values"},
     {"temporal"},
     {"types", "predicate", "result", "options"},

@@ -13,8 +13,8 @@ class Reader:
     length: int  # bytes
     hash_count: int
     def __new__(cls, source: Source, start: int, length: int, key_kind: str, where: str = "bloom-filter") -> Reader: ...
-    def may_contain_any(self, keys: Keys) -> bool:
-        """False when surely no key was seen."""
+    def may_contain_any(self, hashes: list[int] | None) -> bool:
+        """False when surely no key with one of these hashes was seen."""
 
 @final
 class Writer:
@@ -27,3 +27,6 @@ class Writer:
 
 def size_of(items: int, fpp: float) -> tuple[int, int]:
     """(bit_count, hash_count) in Java's arithmetic; ValueError where that leaves no bits."""
+
+def key_hashes(keys: Keys) -> list[int] | None:
+    """The hashes a filter is asked for; None where ``keys`` are no countable set."""

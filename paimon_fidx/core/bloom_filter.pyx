@@ -66,55 +66,73 @@ cdef class Reader:
             raise source.corrupt(f"{where}.bits", start + HEAD, "fewer than 2**31 bits", self.bit_count)
 
     cdef bint test(self, uint64_t hash) except -1:
-        cdef uint32_t h1 = <uint32_t> hash, h2 = <uint32_t> (hash >> 32), c = h1, position
         cdef View view
         cdef int i
-        cdef const uint8_t* bits = NULL
+        cdef uint32_t position
         if self.length <= WHOLE or self.source.in_memory:
             view = self.source.read(self.start, self.length, self.where)
-            bits = view.data + HEAD
-        for i in range(self.hash_count):
-            c += h2
-            position = (c if <int32_t> c >= 0 else ~c) % <uint32_t> self.bit_count
-            if bits != NULL:
-                if not bits[position >> 3] >> (position & 7) & 1:
-                    return False
-            else:
-                view = self.source.read(self.start + HEAD + (position >> 3), 1, self.where)
-                if not view.data[0] >> (position & 7) & 1:
-                    return False
+            return probe(view.data + HEAD, <uint32_t> self.bit_count, self.hash_count, hash)
+        for i in range(1, self.hash_count + 1):
+            position = bit_position(hash, i, <uint32_t> self.bit_count)
+            view = self.source.read(self.start + HEAD + (position >> 3), 1, self.where)
+            if not view.data[0] >> (position & 7) & 1:
+                return False
         return True
 
-    def may_contain_any(self, Keys keys not None):
-        """False when surely no key of ``keys`` was seen; True otherwise."""
-        cdef Py_ssize_t i
-        cdef int64_t value
-        cdef uint64_t probes = 0
-        if keys.has_like:
+    def may_contain_any(self, hashes):
+        """False when surely no key was seen; ``hashes`` are those of the keys (`key_hashes`), None for too many."""
+        if hashes is None:
             return True
-        for i in range(keys.count):
-            if keys.kind == BYTES:
-                if not is_single(BYTES, &keys.lo[i], &keys.hi[i], keys.unbounded and i == keys.count - 1):
-                    return True
-                probes += 1
-            else:
-                if <uint64_t> keys.hi[i].value - <uint64_t> keys.lo[i].value >= MOST_PROBES - probes:
-                    return True
-                probes += <uint64_t> keys.hi[i].value - <uint64_t> keys.lo[i].value + 1
-        for i in range(keys.count):
-            if keys.kind == BYTES:
-                if self.test(xxh64_intdigest(
-                        PyBytes_FromStringAndSize(<const char*> keys.lo[i].data, keys.lo[i].size))):
-                    return True
-                continue
-            value = keys.lo[i].value
-            while True:
-                if self.test(wang64(_bits(self.kind, value))):
-                    return True
-                if value == keys.hi[i].value:
-                    break
-                value += 1
+        for hash in hashes:
+            if self.test(hash):
+                return True
         return False
+
+
+cdef bint probe(const uint8_t* bits, uint32_t bit_count, int hash_count, uint64_t hash) noexcept nogil:
+    """Whether all bits of the hash are set."""
+    cdef int i
+    cdef uint32_t position
+    for i in range(1, hash_count + 1):
+        position = bit_position(hash, i, bit_count)
+        if not bits[position >> 3] >> (position & 7) & 1:
+            return False
+    return True
+
+
+def key_hashes(Keys keys not None):
+    """The hashes a filter is asked for: a list of ints, or None where ``keys`` are no countable set.
+
+    A range of integers is asked key by key, up to 1,024 of them: beyond, a filter says "maybe" anyway.
+
+    >>> key_hashes(Keys("int32", ((7, 7),))) == key_hashes(Keys("int64", ((7, 7),)))
+    True
+    """
+    cdef Py_ssize_t i
+    cdef int64_t value
+    cdef uint64_t probes = 0
+    if keys.has_like:
+        return None
+    for i in range(keys.count):
+        if keys.kind == BYTES:
+            if not is_single(BYTES, &keys.lo[i], &keys.hi[i], keys.unbounded and i == keys.count - 1):
+                return None
+        elif keys.lo[i].value != keys.hi[i].value:
+            if <uint64_t> keys.hi[i].value - <uint64_t> keys.lo[i].value >= MOST_PROBES - probes:
+                return None
+            probes += <uint64_t> keys.hi[i].value - <uint64_t> keys.lo[i].value + 1
+    hashes = []
+    for i in range(keys.count):
+        if keys.kind == BYTES:
+            hashes.append(xxh64_intdigest(PyBytes_FromStringAndSize(<const char*> keys.lo[i].data, keys.lo[i].size)))
+            continue
+        value = keys.lo[i].value
+        while True:
+            hashes.append(wang64(_bits(keys.kind, value)))
+            if value == keys.hi[i].value:
+                break
+            value += 1
+    return hashes
 
 
 def size_of(int items, double fpp):
