@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import datetime
 import os
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 from pypaimon.snapshot.time_travel_util import TimeTravelUtil
@@ -11,6 +10,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from ..predicate import ALWAYS, And, Or, Predicate, col
 from ..sql import parse_where
+from ..temporal import zone
 from .evolve import is_constant
 from .scan import Scan
 from .spec import ON_INDEX_ERROR, ScanSpec
@@ -180,6 +180,6 @@ def _millis(timestamp, timezone: str) -> int:
     if not isinstance(timestamp, datetime.datetime):
         raise TypeError(f"timestamp is milliseconds, a datetime or its ISO text, not {type(timestamp).__name__}")
     if timestamp.tzinfo is None:
-        timestamp = timestamp.replace(tzinfo=ZoneInfo(timezone))
+        timestamp = timestamp.replace(tzinfo=zone(timezone))
     since = timestamp - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return since // datetime.timedelta(milliseconds=1)

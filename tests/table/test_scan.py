@@ -212,6 +212,16 @@ def test_every_type_comes_out_as_pypaimon_gives_it(tables, file_format):
     assert open_table(table).scan(col("dec") == Decimal("12345678901234567.890")).count() == 1
 
 
+def test_a_column_with_a_default_value_is_never_pruned_by(tables):
+    table = tables.make(options={"fields.name.default-value": "none"})
+    write(table, [row(1, "a"), row(2, None)])
+    builder = table.new_read_builder()
+    theirs = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+    scan = open_table(table).scan(col("name") == "a")
+    assert scan.files[0].decision is Decision.REMAIN and "default value" in scan.files[0].reason
+    assert scan.to_arrow().to_pylist() == [r for r in theirs.to_pylist() if r["name"] == "a"]
+
+
 # ---------------------------------------------------------------------- which rows, in which order
 
 
@@ -298,6 +308,8 @@ def test_time_travel(tables):
     moment = datetime.datetime.fromtimestamp(later / 1000, datetime.timezone.utc)
     assert opened.scan(timestamp=moment).snapshot_id == 2
     assert opened.scan(timestamp=moment.replace(tzinfo=None).isoformat()).snapshot_id == 2
+    eastern = (moment + datetime.timedelta(hours=8)).replace(tzinfo=None)
+    assert opened.scan(timestamp=eastern, timezone="+08:00").snapshot_id == 2
 
 
 def test_the_schema_of_that_time(tables):
