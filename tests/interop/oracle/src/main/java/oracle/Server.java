@@ -19,6 +19,7 @@ import org.apache.paimon.types.*;
  * {"cmd":"ask", "columns", "base64", "questions":[{"column", "op", "literals"}]}
  *                                                              -> {"answers":[...]} of a whole index file
  * {"cmd":"load", ...} {"cmd":"time", ...}                      -> see {@link Bench}
+ * {"cmd":"files" | "question" | "answer" | "evaluate", ...}    -> see {@link Questions}
  * </pre>
  *
  * <p>An answer is "REMAIN", "SKIP", the runs of the selected rows [[start, length], ...], or {"error"}.
@@ -38,6 +39,10 @@ public final class Server {
                     case "ask": answer.set("answers", ask(q)); break;
                     case "load": Bench.load(q); break;
                     case "time": answer.put("nanos", Bench.time(q)); break;
+                    case "files": Questions.files(q); break;
+                    case "question": Questions.question(q); break;
+                    case "answer": Questions.answer(q, answer); break;
+                    case "evaluate": answer.put("nanos", Questions.evaluate(q)); break;
                     default: throw new IllegalArgumentException("unknown cmd in " + line);
                 }
             } catch (Throwable e) {
