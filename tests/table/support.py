@@ -109,14 +109,24 @@ def sorted_rows(rows) -> list[str]:
     return sorted(json.dumps(list(row), sort_keys=True) for row in rows)
 
 
-def edit_manifests(table: Path, edit) -> None:
-    """Rewrite every manifest of a (copied) table: ``edit(entry)`` changes an entry in place."""
+def edit_manifests(table: Path, edit, without=()) -> None:
+    """Rewrite every manifest of a (copied) table.
+
+    ``edit(entry)`` changes an entry in place; ``without`` names fields of
+    ``_FILE`` that the manifest's schema loses, as if an older version had written it.
+    """
     for path in (table / "manifest").iterdir():
         if path.name.startswith(("manifest-list", "index-manifest")):
             continue
         with open(path, "rb") as stream:
             reader = fastavro.reader(stream)
             schema, codec, entries = reader.writer_schema, reader.codec, list(reader)
+        if without:
+            schema = json.loads(json.dumps(schema))
+            (file,) = (field["type"] for field in schema["fields"] if field["name"] == "_FILE")
+            file["fields"] = [field for field in file["fields"] if field["name"] not in without]
+            schema.pop("__fastavro_parsed__", None)
+            schema.pop("__named_schemas", None)
         for entry in entries:
             edit(entry)
         with open(path, "wb") as stream:

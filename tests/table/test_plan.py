@@ -88,6 +88,34 @@ def test_a_file_without_an_index(tmp_path):
     assert scan.count() == 4
 
 
+LATER = ("_VALUE_STATS_COLS", "_EXTERNAL_PATH", "_FIRST_ROW_ID", "_WRITE_COLS", "_WRITE_COLS_SEQUENCES")
+
+
+@pytest.mark.parametrize("name", ["orders", "append_parquet_separate", "append_orc_embedded", "evolved", "pk_dv"])
+def test_manifests_of_paimon_0_9(tmp_path, name):
+    table = copied(name, tmp_path)
+    edit_manifests(table, lambda entry: None, LATER)
+    old = FileStoreTable.from_path(str(table))
+    with pytest.raises(KeyError, match="_VALUE_STATS_COLS"):  # pypaimon 2.1.0 itself
+        old.new_read_builder().new_scan().plan()
+    ours, now = open_table(table), open_table(golden_path(name))
+    assert ours.scan().to_arrow().equals(now.scan().to_arrow())
+    column = now.schema.names[1]
+    for predicate in (col(column).is_null(), col(column).is_not_null()):
+        old_scan, new_scan = ours.scan(predicate), now.scan(predicate)
+        assert old_scan.to_arrow().equals(new_scan.to_arrow())
+        assert [v.decision for v in old_scan.files] == [v.decision for v in new_scan.files]
+
+
+def test_statistics_of_old_manifests_prune(tmp_path):
+    table = copied("append_parquet_separate", tmp_path)
+    edit_manifests(table, lambda entry: None, LATER)
+    for predicate in (col("id") > 10**6, col("name") < "", col("dt") == "20240102"):
+        old, new = open_table(table).scan(predicate), open_table(golden_path("append_parquet_separate")).scan(predicate)
+        assert [v.file.name for v in old.files] == [v.file.name for v in new.files]
+        assert old.stats.files_planned < old.stats.files_total == 6
+
+
 def test_an_external_path_holds_data_and_index(tmp_path):
     table = copied("orders_separate", tmp_path)
     elsewhere = tmp_path / "elsewhere" / "bucket-0"
