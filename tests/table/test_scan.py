@@ -6,11 +6,13 @@ import pickle
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pypaimon import CatalogFactory, Schema
 from pypaimon.schema.data_types import AtomicType
 from pypaimon.schema.schema_change import SchemaChange
 
+from paimon_fidx.errors import FileIndexError
 from paimon_fidx.predicate import col
 from paimon_fidx.result import Decision
 from paimon_fidx.table import TopN, open_table
@@ -69,6 +71,21 @@ def test_primary_key_files_that_overlap_are_merged(tables):
     assert "merged" in scan.explain()
     assert open_table(table).scan(col("name") == "B").to_arrow().to_pydict()["id"] == [2]
     assert open_table(table).scan().count() == 3
+
+
+def test_a_thin_file_keeps_its_key_under_another_name(tables):
+    pk = pa.schema([pa.field("id", pa.int32(), nullable=False), ("name", pa.string()), ("score", pa.float64())])
+    table = tables.make(schema=pk, primary_keys=["id"], options={"bucket": "1", "file.format": "parquet"})
+    write(table, [row(1, "a"), row(2, "b")], pk)
+    expected = open_table(table).scan().to_arrow()
+    (verdict,) = open_table(table).scan().files
+    stored = pq.ParquetFile(verdict.path).read()
+    assert "_KEY_id" in stored.schema.names
+    pq.write_table(stored.drop_columns(["id"]), verdict.path)  # as data-file.thin-mode leaves it out
+    assert open_table(table).scan().to_arrow().equals(expected)
+    pq.write_table(stored.drop_columns(["name"]), verdict.path)
+    with pytest.raises(FileIndexError, match=f"{verdict.file.name}: column name: expected a stored column"):
+        open_table(table).scan().to_arrow()
 
 
 def test_a_partition_decides_for_merged_files_too(tables):
