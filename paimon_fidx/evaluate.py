@@ -37,7 +37,7 @@ class Bound:
 
     Parameters
     ----------
-    predicate : Predicate
+    predicate : Predicate | str      a str is a WHERE text
     schema : dict[str, PaimonType]
     timezone : str | tzinfo      for literals that lack one
 
@@ -49,8 +49,12 @@ class Bound:
     __slots__ = ("program",)
 
     def __init__(self, predicate, schema, timezone="UTC"):
+        if isinstance(predicate, str):
+            from .sql import parse_where        # here: its parser takes a tenth of a second to import
+            predicate = parse_where(predicate)
         if not isinstance(predicate, Predicate):
-            raise TypeError(f"a predicate is built with fidx.col or fidx.parse_where, not {type(predicate).__name__}")
+            raise TypeError("a predicate is built with fidx.col or fidx.parse_where, or is a WHERE text, "
+                            f"not {type(predicate).__name__}")
         # Postfix: leaves push a result, ("and", n) and ("or", n) join the last n. Deep trees cost no Python stack.
         program, stack = [], [predicate]
         while stack:

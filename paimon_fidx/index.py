@@ -171,7 +171,7 @@ class FileIndex:
 
         Parameters
         ----------
-        predicate : Predicate        from ``col(...)`` or ``parse_where``
+        predicate : Predicate | str  from ``col(...)``, or a WHERE text
         row_count : int | None       rows of the data file; needed where no index carries it (Bloom filters)
         deleted : BitMap | None      rows that a deletion vector removes
         timezone : str | tzinfo      the session's zone, for literals without one
