@@ -1,6 +1,6 @@
 """The house rules that a machine can check: imports point down only, and stubs say what the extension has.
 
-    spark, cli, binlog, pypaimon -> table -> index -> build, evaluate -> literals, sql -> predicate, result, types,
+    spark, cli, pypaimon -> binlog -> table -> index -> build, evaluate -> literals, sql -> predicate, result, types,
     options -> core formats -> core keys, hashing, roaring, ... -> core cursor;  everyone -> errors
 """
 from __future__ import annotations
@@ -35,7 +35,8 @@ FLOORS = [
     {"evaluate", "build"},
     {"index"},
     {"table"},
-    {"spark", "cli", "binlog", "pypaimon"},
+    {"binlog"},
+    {"spark", "cli", "pypaimon"},
     {""},  # paimon_fidx/__init__.py: the public names
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
