@@ -38,7 +38,7 @@ from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from paimon_fidx.core.buffers cimport Output
-from paimon_fidx.core.codes cimport Codes, key_len, put_key
+from paimon_fidx.core.codes cimport Codes, key_len, next_head, put_key
 from paimon_fidx.core.cursor cimport Cursor, Source, View, be32s, put_be32
 from paimon_fidx.core.keys cimport (
     BYTES, INT32, INT64, Key, Keys, compare_keys, is_single, key_object, key_width, kind_code, read_fixed)
@@ -784,12 +784,14 @@ cdef class Writer:
     cdef int write_bitmaps(self, Codes codes, int kind, int width, Py_ssize_t body_at, Output out) except -1 nogil:
         """Bitmaps in key order, and the entries that point to them."""
         cdef Py_ssize_t count = codes.distinct_count, i, size, used = 0, entry_at = self.entries_at, block_at = 0
-        cdef Py_ssize_t most = self.block_size, rows, at
+        cdef Py_ssize_t most = self.block_size, rows, at, first, next_first = 0
         cdef uint32_t in_block = 0
         cdef uint8_t* entry
         cdef bint blocks = self.version == VERSION_2
         for i in range(count):
-            rows = codes.start[i + 1] - codes.start[i]
+            first = next_first
+            next_first = next_head(codes.heads, first + 1, codes.kept)
+            rows = next_first - first
             if rows > 1:
                 out.ensure(most_list_bytes(rows))
             if blocks:
@@ -805,12 +807,12 @@ cdef class Writer:
                 in_block += 1
             entry = put_key(codes, kind, i, out.base + entry_at)
             if rows == 1:
-                put_be32(entry, <uint32_t> (-1 - <Py_ssize_t> codes.rows[codes.start[i]]))
+                put_be32(entry, <uint32_t> (-1 - <Py_ssize_t> codes.rows[first]))
                 if blocks:
                     put_be32(entry + 4, <uint32_t> NO_LEN)
             else:
                 at = out.used
-                out.used = put_row_list(codes.rows + codes.start[i], rows, out.base + at) - out.base
+                out.used = put_row_list(codes.rows + first, rows, out.base + at) - out.base
                 put_be32(entry, <uint32_t> (at - body_at))
                 if blocks:
                     put_be32(entry + 4, <uint32_t> (out.used - at))

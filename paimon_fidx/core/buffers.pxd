@@ -1,13 +1,19 @@
 from libc.stdint cimport uint8_t
 
 
+cdef struct Block:
+    void* at
+    size_t mapped                  # bytes, of pages straight from the system; 0: from malloc
+
 cdef class Arena:
     """Scratch memory of one build, freed together or piece by piece."""
-    cdef void** blocks
+    cdef Block* blocks
     cdef Py_ssize_t block_count
     cdef Py_ssize_t block_capacity
     cdef void* take(self, size_t size) except NULL
+    cdef void* take_pages(self, size_t size) except NULL
     cdef void* take_zeroed(self, size_t size) except NULL
+    cdef int add_slot(self) except -1
     cdef void* resize(self, void* block, size_t size) except NULL
     cdef void drop(self, void* block) noexcept
 

@@ -15,6 +15,25 @@ cimport cython
 cdef Py_ssize_t LARGEST = 0x7fffffff
 
 
+cdef extern from "pages.h" nogil:
+    void* fidx_map_pages(size_t)
+    void fidx_unmap_pages(void*, size_t)
+
+cdef enum:
+    MAPPED_FROM = 1 << 20      # bytes from which take_pages asks the system
+
+
+cdef inline void free_block(Block* block) noexcept:
+    if block.mapped:
+        fidx_unmap_pages(block.at, block.mapped)
+    else:
+        free(block.at)
+
+
+cdef object no_memory(size_t size):
+    return MemoryError(f"{size} bytes of scratch memory for building an index")
+
+
 @cython.final
 cdef class Arena:
     def __cinit__(self):
@@ -24,50 +43,76 @@ cdef class Arena:
     def __dealloc__(self):
         cdef Py_ssize_t i
         for i in range(self.block_count):
-            free(self.blocks[i])
+            free_block(self.blocks + i)
         free(self.blocks)
 
+    cdef int add_slot(self) except -1:
+        """A place for one more block, so that nothing can fail once the block exists."""
+        cdef void* table
+        if self.block_count == self.block_capacity:
+            table = realloc(self.blocks, (2 * self.block_capacity + 16) * sizeof(Block))
+            if table == NULL:
+                raise no_memory((2 * self.block_capacity + 16) * sizeof(Block))
+            self.blocks = <Block*> table
+            self.block_capacity = 2 * self.block_capacity + 16
+        self.blocks[self.block_count].mapped = 0
+        return 0
+
     cdef void* take(self, size_t size) except NULL:
+        """Memory from malloc; its content is arbitrary."""
         return self.resize(NULL, size)
 
     cdef void* take_zeroed(self, size_t size) except NULL:
-        cdef void* block = self.resize(NULL, 1)    # a slot first: nothing can fail once the large block exists
-        cdef void* zeroed = calloc(size if size else 1, 1)
-        if zeroed == NULL:
-            raise MemoryError(f"{size} bytes of scratch memory for building an index")
-        free(block)
-        self.blocks[self.block_count - 1] = zeroed
-        return zeroed
+        cdef void* at
+        self.add_slot()
+        at = calloc(size if size else 1, 1)
+        if at == NULL:
+            raise no_memory(size)
+        self.blocks[self.block_count].at = at
+        self.block_count += 1
+        return at
+
+    cdef void* take_pages(self, size_t size) except NULL:
+        """Memory that goes back to the system the moment it is dropped; never resized."""
+        cdef void* at
+        if size < MAPPED_FROM:
+            return self.take(size)
+        self.add_slot()
+        at = fidx_map_pages(size)
+        if at == NULL:
+            raise no_memory(size)
+        self.blocks[self.block_count].at = at
+        self.blocks[self.block_count].mapped = size
+        self.block_count += 1
+        return at
 
     cdef void* resize(self, void* block, size_t size) except NULL:
-        cdef Py_ssize_t i = self.block_count
-        cdef void* table
+        """A block from ``take`` with another size, or a new one for NULL."""
+        cdef Py_ssize_t i
         cdef void* moved
-        if block != NULL:
-            i -= 1
-            while self.blocks[i] != block:
+        if block == NULL:
+            self.add_slot()
+            i = self.block_count
+        else:
+            i = self.block_count - 1
+            while self.blocks[i].at != block:
                 i -= 1
-        elif self.block_count == self.block_capacity:
-            table = realloc(self.blocks, (2 * self.block_capacity + 16) * sizeof(void*))
-            if table == NULL:
-                raise MemoryError("scratch memory for building an index")
-            self.blocks = <void**> table
-            self.block_capacity = 2 * self.block_capacity + 16
         moved = realloc(block, size if size else 1)
         if moved == NULL:
-            raise MemoryError(f"{size} bytes of scratch memory for building an index")
-        self.blocks[i] = moved
+            raise no_memory(size)
+        self.blocks[i].at = moved
         if block == NULL:
             self.block_count += 1
         return moved
 
     cdef void drop(self, void* block) noexcept:
+        """Frees one block; NULL and pointers that are no block's beginning are left alone."""
         cdef Py_ssize_t i
         if block == NULL:
             return
         for i in range(self.block_count - 1, -1, -1):
-            if self.blocks[i] == block:
-                free(block)
+            if self.blocks[i].at == block:
+                free_block(self.blocks + i)
                 self.block_count -= 1
                 self.blocks[i] = self.blocks[self.block_count]
                 return

@@ -5,6 +5,7 @@ from paimon_fidx.core.buffers cimport Arena
 from paimon_fidx.core.columns cimport KeyColumn
 from paimon_fidx.core.cursor cimport put_be16, put_be32, put_be64
 from paimon_fidx.core.keys cimport FLOAT32, FLOAT64, INT16, INT32
+from paimon_fidx.core.planes cimport lowest_bit
 
 cdef struct Text:
     const uint8_t* at
@@ -19,11 +20,13 @@ cdef class Codes:
     cdef const Text* texts
     cdef uint32_t* codes           # row -> number of its key, 0 for NULL; after need_codes
     cdef uint32_t* rows            # rows grouped by key, ascending in each group; after need_rows
-    cdef uint32_t* start           # group g is rows[start[g]:start[g + 1]]
+    cdef uint64_t* heads           # bit set: this place in rows begins a group
+    cdef Py_ssize_t kept           # rows that are not NULL
     cdef bint sorted
     cdef Arena arena
     cdef int need_codes(self) except -1
     cdef int need_rows(self) except -1
+    cdef int take_heads(self) except -1
     cdef int sort(self, bint want_codes) except -1
     cdef int sort_direct(self, int64_t least, uint64_t span, bint want_codes) except -1
     cdef bint sort_few(self) except -1
@@ -32,6 +35,22 @@ cdef class Codes:
     cdef int sort_texts(self) except -1
     cdef int take_keys(self, Py_ssize_t count) except -1
     cdef int rank(self, const uint32_t* ranks) except -1
+
+
+cdef inline Py_ssize_t next_head(const uint64_t* heads, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """The first place from ``at`` on that begins a group, or ``end``."""
+    cdef Py_ssize_t word = at >> 6, last = (end - 1) >> 6
+    cdef uint64_t bits
+    if at >= end:
+        return end
+    bits = heads[word] >> (at & 63)
+    if bits:
+        return at + lowest_bit(bits)
+    while word < last:
+        word += 1
+        if heads[word]:
+            return word << 6 | lowest_bit(heads[word])
+    return end
 
 
 cdef inline Py_ssize_t key_len(Codes codes, int width, Py_ssize_t i) noexcept nogil:

@@ -78,6 +78,10 @@ cdef inline bint is_valid(const uint64_t* valid, Py_ssize_t row) noexcept nogil:
     return valid == NULL or valid[row >> 6] >> (row & 63) & 1
 
 
+cdef inline void set_bit(uint64_t* words, Py_ssize_t i) noexcept nogil:
+    words[i >> 6] |= <uint64_t> 1 << (i & 63)
+
+
 @cython.final
 cdef class Codes:
     """Nothing is sorted before a format asks; ``column`` is not read again afterwards."""
@@ -88,48 +92,61 @@ cdef class Codes:
         self.narrow = NULL
         self.wide = NULL
         self.texts = NULL
-        self.codes = self.rows = self.start = NULL
+        self.codes = self.rows = NULL
+        self.heads = NULL
+        self.kept = column.row_count - column.null_count
         self.sorted = False
 
     cdef int need_codes(self) except -1:
         """Fills ``codes``."""
-        cdef Py_ssize_t g, i
+        cdef Py_ssize_t g, i, end = 0
         if not self.sorted:
             self.sort(True)
         if self.codes == NULL:
             self.codes = <uint32_t*> self.arena.take_zeroed(4 * self.column.row_count)
             with nogil:
+                i = 0
                 for g in range(self.distinct_count):
-                    for i in range(self.start[g], self.start[g + 1]):
+                    end = next_head(self.heads, i + 1, self.kept)
+                    while i < end:
                         self.codes[self.rows[i]] = <uint32_t> g
+                        i += 1
         return 0
 
     cdef int need_rows(self) except -1:
-        """Fills ``rows`` and ``start``."""
+        """Fills ``rows`` and ``heads``."""
         cdef Py_ssize_t n = self.column.row_count, i
-        cdef uint32_t at
+        cdef uint32_t* place
+        cdef uint32_t before = 0, count
         if not self.sorted:
             self.sort(False)
         if self.rows == NULL:
-            self.start = <uint32_t*> self.arena.take_zeroed(4 * (self.distinct_count + 2))
-            self.rows = <uint32_t*> self.arena.take(4 * (n - self.column.null_count))
+            place = <uint32_t*> self.arena.take_zeroed(4 * self.distinct_count)
+            self.rows = <uint32_t*> self.arena.take(4 * self.kept)
+            self.take_heads()
             with nogil:
-                # Counted two places up, so that after filling start[g] is where group g begins.
                 for i in range(n):
                     if is_valid(self.column.valid, i):
-                        self.start[self.codes[i] + 2] += 1
-                for i in range(2, self.distinct_count + 2):
-                    self.start[i] += self.start[i - 1]
+                        place[self.codes[i]] += 1
+                for i in range(self.distinct_count):
+                    count = place[i]
+                    set_bit(self.heads, before)
+                    place[i] = before
+                    before += count
                 for i in range(n):
                     if is_valid(self.column.valid, i):
-                        at = self.start[self.codes[i] + 1]
-                        self.start[self.codes[i] + 1] = at + 1
-                        self.rows[at] = <uint32_t> i
+                        self.rows[place[self.codes[i]]] = <uint32_t> i
+                        place[self.codes[i]] += 1
+            self.arena.drop(place)
+        return 0
+
+    cdef int take_heads(self) except -1:
+        self.heads = <uint64_t*> self.arena.take_zeroed(8 * ((self.kept + 63) >> 6))
         return 0
 
     cdef int sort(self, bint want_codes) except -1:
         cdef KeyColumn column = self.column
-        cdef Py_ssize_t kept = column.row_count - column.null_count
+        cdef Py_ssize_t kept = self.kept
         cdef int64_t least = 0, most = 0
         cdef uint64_t span
         self.sorted = True
@@ -182,8 +199,8 @@ cdef class Codes:
         if want_codes:
             self.codes = <uint32_t*> self.arena.take(4 * n)
         else:
-            self.start = <uint32_t*> self.arena.take(4 * (distinct + 1))
-            self.rows = <uint32_t*> self.arena.take(4 * (n - column.null_count))
+            self.take_heads()
+            self.rows = <uint32_t*> self.arena.take(4 * self.kept)
         distinct = 0
         with nogil:
             for v in range(size):
@@ -196,7 +213,8 @@ cdef class Codes:
                     if want_codes:
                         table[v] = <uint32_t> distinct
                     else:
-                        self.start[distinct] = table[v] = before
+                        set_bit(self.heads, before)
+                        table[v] = before
                     before += count
                     distinct += 1
             if want_codes:
@@ -205,7 +223,6 @@ cdef class Codes:
                 else:
                     look_up(column.narrow, n, column.valid, least, table, self.codes)
             else:
-                self.start[distinct] = before
                 if column.wide != NULL:
                     deal_rows(column.wide, n, column.valid, least, table, self.rows)
                 else:
@@ -273,9 +290,10 @@ cdef class Codes:
         cdef KeyColumn column = self.column
         cdef Py_ssize_t n = column.row_count, kept = n - column.null_count, i, distinct = 0
         cdef int row_bits = bit_length(<uint64_t> n)
-        cdef uint64_t row_mask = (<uint64_t> 1 << row_bits) - 1, key, last
-        cdef uint64_t* words = <uint64_t*> self.arena.take(8 * kept)
-        cdef uint64_t* spare = <uint64_t*> self.arena.take(8 * kept)
+        cdef uint64_t row_mask = (<uint64_t> 1 << row_bits) - 1, key, last = 0, word
+        cdef uint32_t* other
+        cdef uint64_t* words = <uint64_t*> self.arena.take_pages(8 * kept)
+        cdef uint64_t* spare = <uint64_t*> self.arena.take_pages(8 * kept)
         cdef uint64_t* order
         with nogil:
             if column.wide != NULL:
@@ -283,38 +301,37 @@ cdef class Codes:
             else:
                 pack_rows(column.narrow, n, column.valid, least, row_bits, words)
             order = sort_words(words, spare, kept, row_bits, row_bits + bit_length(span))
-        self.arena.drop(spare if order == words else words)
-        with nogil:
-            last = 0
-            for i in range(kept):
-                key = order[i] >> row_bits
-                distinct += i == 0 or key != last
-                last = key
-        self.take_keys(distinct)
-        if want_codes:
-            self.codes = <uint32_t*> (self.arena.take_zeroed(4 * n) if column.null_count else self.arena.take(4 * n))
+        # The array that does not hold the result now takes the keys, and behind narrow ones the codes or rows.
+        other = <uint32_t*> (spare if order == words else words)
+        if column.wide != NULL:
+            self.wide = <int64_t*> other
         else:
-            self.start = <uint32_t*> self.arena.take(4 * (distinct + 1))
-            self.rows = <uint32_t*> self.arena.take(4 * kept)
+            self.narrow = <int32_t*> other
+        if not want_codes:
+            self.rows = other + kept if column.wide == NULL else <uint32_t*> self.arena.take(4 * kept)
+            self.take_heads()
+        elif column.null_count:
+            self.codes = <uint32_t*> self.arena.take_zeroed(4 * n)
+        else:
+            self.codes = other + kept if column.wide == NULL else <uint32_t*> self.arena.take(4 * n)
         with nogil:
-            distinct = -1
             for i in range(kept):
-                key = order[i] >> row_bits
+                word = order[i]
+                key = word >> row_bits
                 if i == 0 or key != last:
-                    distinct += 1
-                    last = key
                     if column.wide != NULL:
                         (<int64_t*> self.wide)[distinct] = <int64_t> (<uint64_t> least + key)
                     else:
                         (<int32_t*> self.narrow)[distinct] = <int32_t> (<uint64_t> least + key)
                     if not want_codes:
-                        self.start[distinct] = <uint32_t> i
+                        set_bit(self.heads, i)
+                    distinct += 1
+                    last = key
                 if want_codes:
-                    self.codes[order[i] & row_mask] = <uint32_t> distinct
+                    self.codes[word & row_mask] = <uint32_t> (distinct - 1)
                 else:
-                    self.rows[i] = <uint32_t> (order[i] & row_mask)
-            if not want_codes:
-                self.start[distinct + 1] = <uint32_t> kept
+                    self.rows[i] = <uint32_t> (word & row_mask)
+        self.distinct_count = distinct
         self.arena.drop(order)
         return 0
 
@@ -322,9 +339,10 @@ cdef class Codes:
         """The same for keys that leave no room for the row."""
         cdef KeyColumn column = self.column
         cdef Py_ssize_t n = column.row_count, kept = n - column.null_count, i, distinct = 0
-        cdef Pair* pairs = <Pair*> self.arena.take(kept * sizeof(Pair))
-        cdef Pair* spare = <Pair*> self.arena.take(kept * sizeof(Pair))
+        cdef Pair* pairs = <Pair*> self.arena.take_pages(kept * sizeof(Pair))
+        cdef Pair* spare = <Pair*> self.arena.take_pages(kept * sizeof(Pair))
         cdef Pair* order
+        cdef Pair* other
         cdef uint64_t last = 0
         with nogil:
             kept = 0
@@ -334,31 +352,29 @@ cdef class Codes:
                     pairs[kept].row = i
                     kept += 1
             order = sort_pairs(pairs, spare, kept)
-        self.arena.drop(spare if order == pairs else pairs)
-        with nogil:
-            for i in range(kept):
-                distinct += i == 0 or order[i].key != order[i - 1].key
-        self.take_keys(distinct)
-        if want_codes:
-            self.codes = <uint32_t*> (self.arena.take_zeroed(4 * n) if column.null_count else self.arena.take(4 * n))
+        # The array that does not hold the result now takes the keys, and behind them the codes or rows.
+        other = spare if order == pairs else pairs
+        self.wide = <int64_t*> other
+        if want_codes and column.null_count:
+            self.codes = <uint32_t*> self.arena.take_zeroed(4 * n)
+        elif want_codes:
+            self.codes = <uint32_t*> (<int64_t*> other + kept)
         else:
-            self.start = <uint32_t*> self.arena.take(4 * (distinct + 1))
-            self.rows = <uint32_t*> self.arena.take(4 * kept)
+            self.take_heads()
+            self.rows = <uint32_t*> (<int64_t*> other + kept)
         with nogil:
-            distinct = -1
             for i in range(kept):
                 if i == 0 or order[i].key != last:
-                    distinct += 1
                     last = order[i].key
                     (<int64_t*> self.wide)[distinct] = <int64_t> (<uint64_t> least + last)
                     if not want_codes:
-                        self.start[distinct] = <uint32_t> i
+                        set_bit(self.heads, i)
+                    distinct += 1
                 if want_codes:
-                    self.codes[order[i].row] = <uint32_t> distinct
+                    self.codes[order[i].row] = <uint32_t> (distinct - 1)
                 else:
                     self.rows[i] = <uint32_t> order[i].row
-            if not want_codes:
-                self.start[distinct + 1] = <uint32_t> kept
+        self.distinct_count = distinct
         self.arena.drop(order)
         return 0
 

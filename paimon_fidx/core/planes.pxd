@@ -53,6 +53,7 @@ cdef class Planes:
     cdef void complement(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t first_row(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t measure(self, Py_ssize_t i, const uint64_t* mask) noexcept nogil
+    cdef Py_ssize_t length(self, Py_ssize_t i) noexcept nogil
     cdef int write(self, Py_ssize_t i, const uint64_t* mask, Output out) except -1 nogil
 
 cdef void fill_rows(uint64_t* plane, Py_ssize_t row_count) noexcept nogil

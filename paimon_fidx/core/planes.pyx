@@ -141,6 +141,10 @@ cdef class Planes:
                              cardinality + chunk, run_count + chunk)
         return serialized_len(cardinality, run_count, self.chunk_count)
 
+    cdef Py_ssize_t length(self, Py_ssize_t i) noexcept nogil:
+        """Bytes of plane ``i`` as it was measured last."""
+        return serialized_len(self.cardinality + i * self.chunk_count, self.run_count + i * self.chunk_count, self.chunk_count)
+
     cdef int write(self, Py_ssize_t i, const uint64_t* mask, Output out) except -1 nogil:
         """Appends plane ``i``, measured with the same mask before."""
         cdef Py_ssize_t chunk, at, size, containers = 0, length, w
@@ -154,7 +158,7 @@ cdef class Planes:
         cdef uint8_t* heads
         cdef uint8_t* offsets = NULL
         cdef uint8_t* body
-        length = serialized_len(cardinality, run_count, self.chunk_count)
+        length = self.length(i)
         out.ensure(length)
         base = out.base + out.used
         for chunk in range(self.chunk_count):

@@ -536,17 +536,22 @@ cdef class Writer:
 
     def write(self, Codes codes not None, Output out not None):
         """Appends the index."""
-        cdef Py_ssize_t n = codes.column.row_count, dictionary_at, head_len, count
+        cdef Py_ssize_t n = codes.column.row_count, dictionary_at, head_len, count, slices_len, i
         cdef int kind = codes.column.kind, width = key_width(kind)
         cdef uint8_t* at
-        cdef Arena arena = Arena()
-        cdef uint32_t* chunk_first
+        cdef Planes planes
         codes.need_codes()
         count = codes.distinct_count
+        planes = self.slice_codes(codes)
+        slices_len = SLICES_HEAD
+        with nogil:
+            for i in range(planes.plane_count):
+                slices_len += 8 + planes.measure(i, NULL)
         head_len = 13
         if count:
             head_len += key_len(codes, width, 0) + key_len(codes, width, count - 1)
-        out.ensure(4 + head_len)
+        # Room for slices and fixed-width keys at once: growing later would hold two copies for a moment.
+        out.ensure(4 + head_len + DICTIONARY_HEAD + width * count + slices_len)
         at = out.base + out.used
         put_be32(at, <uint32_t> head_len)
         at[4] = VERSION
@@ -559,16 +564,29 @@ cdef class Writer:
         out.used += 4 + head_len
         dictionary_at = out.used
         if width:
-            self.write_fixed(codes, kind, width, out)
+            self.write_fixed(codes, kind, width, slices_len, out)
         else:
-            chunk_first = <uint32_t*> arena.take(4 * (count + 1))
-            self.write_variable(codes, kind, chunk_first, out)
-            arena.drop(chunk_first)
+            self.write_variable(codes, kind, slices_len, out)
         put_be32(out.base + dictionary_at - 4, <uint32_t> (out.used - dictionary_at))
-        self.write_slices(codes, out)
+        self.write_slices(planes, out)
 
-    cdef int write_fixed(self, Codes codes, int kind, int width, Output out) except -1:
-        """Chunks of equal keys' width: all but the last hold the same number of keys."""
+    cdef Planes slice_codes(self, Codes codes):
+        """The bit slices of the codes, then the existence bitmap; without any key Java still has 64 slices, all empty."""
+        cdef int slices = max(bit_length(<uint64_t> max(codes.distinct_count - 1, 0)), 1)
+        cdef Planes planes
+        if codes.distinct_count == 0:
+            slices = SLICE_COUNT_MOST
+        planes = Planes(codes.column.row_count, slices + 1)
+        with nogil:
+            if codes.distinct_count:
+                planes.slice_narrow(<const int32_t*> codes.codes, slices, NULL)
+            else:
+                planes.clear()
+            planes.set_rows(slices, codes.column.valid)
+        return planes
+
+    cdef int write_fixed(self, Codes codes, int kind, int width, Py_ssize_t behind, Output out) except -1:
+        """Chunks of keys of one width: all but the last hold as many keys. ``behind``: bytes that will follow."""
         cdef Py_ssize_t count = codes.distinct_count, per = 1 + self.chunk_size // width
         cdef Py_ssize_t chunk_count = (count + per - 1) // per, chunk, first, i, end, keys_len = 0
         cdef Py_ssize_t chunk_len = width + CHUNK_FIXED
@@ -577,7 +595,7 @@ cdef class Writer:
         cdef uint8_t* keys
         cdef uint8_t* at
         cdef Py_ssize_t length = DICTIONARY_HEAD + (4 + chunk_len) * chunk_count + width * (count - chunk_count)
-        out.ensure(length)
+        out.ensure(length + behind)
         with nogil:
             base = out.base + out.used
             put_dictionary_head(base, chunk_count, chunk_len * chunk_count)
@@ -602,7 +620,7 @@ cdef class Writer:
         out.used += length
         return 0
 
-    cdef int write_variable(self, Codes codes, int kind, uint32_t* chunk_first, Output out) except -1:
+    cdef int write_variable(self, Codes codes, int kind, Py_ssize_t behind, Output out) except -1:
         """Chunks end where the next key, or its be32 offset, no longer fits into chunk_size bytes."""
         cdef Py_ssize_t count = codes.distinct_count, chunk_count = 0, i = 0, size, used, chunks_len = 0, keys_len = 0
         cdef Py_ssize_t length, chunk, first, end, keys_off = 0, key_off, chunk_off = 0
@@ -611,6 +629,8 @@ cdef class Writer:
         cdef uint8_t* chunks
         cdef uint8_t* offsets
         cdef uint8_t* keys
+        cdef Arena arena = Arena()
+        cdef uint32_t* chunk_first = <uint32_t*> arena.take(4 * (count + 1))
         with nogil:
             while i < count:
                 chunk_first[chunk_count] = <uint32_t> i
@@ -627,7 +647,7 @@ cdef class Writer:
                 keys_len += used + 4 * (i - chunk_first[chunk_count - 1] - 1)
             chunk_first[chunk_count] = <uint32_t> count
         length = DICTIONARY_HEAD + 4 * chunk_count + chunks_len + keys_len
-        out.ensure(length)
+        out.ensure(length + behind)
         with nogil:
             base = out.base + out.used
             put_dictionary_head(base, chunk_count, chunks_len)
@@ -656,38 +676,24 @@ cdef class Writer:
         out.used += length
         return 0
 
-    cdef int write_slices(self, Codes codes, Output out) except -1:
-        """The bit slices of the codes; without any key Java still writes 64 of them, all empty."""
-        cdef Py_ssize_t n = codes.column.row_count, head_len, head_at, start, i
-        cdef int slices = max(bit_length(<uint64_t> max(codes.distinct_count - 1, 0)), 1)
-        cdef Planes planes
+    cdef int write_slices(self, Planes planes, Output out) except -1:
+        cdef Py_ssize_t slices = planes.plane_count - 1, head_at = out.used, start, i
         cdef uint8_t* head
-        if codes.distinct_count == 0:
-            slices = 64
-        planes = Planes(n, slices + 1)     # the last one is the existence bitmap
-        head_len = SLICES_HEAD - 4 + 8 * slices
         with nogil:
-            if codes.distinct_count:
-                planes.slice_narrow(<const int32_t*> codes.codes, slices, NULL)
-            else:
-                planes.clear()
-            planes.set_rows(slices, codes.column.valid)
-            out.ensure(4 + head_len)
-            head_at = out.used
+            out.ensure(SLICES_HEAD + 8 * slices)
             head = out.base + head_at
-            put_be32(head, <uint32_t> head_len)
+            put_be32(head, <uint32_t> (SLICES_HEAD - 4 + 8 * slices))
             head[4] = VERSION
             head[5] = <uint8_t> slices
             put_be32(head + 10, <uint32_t> (8 * slices))
-            out.used += 4 + head_len
+            out.used += SLICES_HEAD + 8 * slices
             start = out.used
-            out.ensure(planes.measure(slices, NULL))
             planes.write(slices, NULL, out)
             put_be32(out.base + head_at + 6, <uint32_t> (out.used - start))
             start = out.used
             for i in range(slices):
                 put_be32(out.base + head_at + SLICES_HEAD + 8 * i, <uint32_t> (out.used - start))
-                put_be32(out.base + head_at + SLICES_HEAD + 8 * i + 4, <uint32_t> planes.measure(i, NULL))
+                put_be32(out.base + head_at + SLICES_HEAD + 8 * i + 4, <uint32_t> planes.length(i))
                 planes.write(i, NULL, out)
         return 0
 
