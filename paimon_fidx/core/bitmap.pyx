@@ -197,7 +197,8 @@ cdef class Reader:
                                           key_object(self.kind, &self.sorted_entries[i].key))
         if self.has_null and self.null_entry.off >= 0:
             by_off.add(&self.null_entry)
-        qsort(by_off.items, by_off.count, sizeof(Entry), _entry_order)
+        if by_off.count > 1:                               # items is NULL when there are none
+            qsort(by_off.items, by_off.count, sizeof(Entry), _entry_order)
         for i in range(self.entry_count):
             e = &self.sorted_entries[i]
             e.entry.most = by_off.next_off(e.entry.off, self.length - self.bitmaps_at) - e.entry.off

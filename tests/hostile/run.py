@@ -62,7 +62,7 @@ def _one_child(batch: list[Mutant], report: Report) -> int:
     if current < 0:
         raise RuntimeError(f"the child did not start: {child.stderr.decode()[-2000:]}")
     ended = signal.Signals(-child.returncode).name if child.returncode < 0 else f"exit {child.returncode}"
-    report.failures.append((batch[current], f"{ended} {child.stderr.decode()[-500:]}"))
+    report.failures.append((batch[current], f"{ended} {child.stderr.decode()[:700]}"))
     return current + 1
 
 
