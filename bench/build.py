@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 import paimon_fidx as fidx  # noqa: E402
 from bench.columns import generators  # noqa: E402
 from tests.interop.java import Java, missing  # noqa: E402
