@@ -3,7 +3,8 @@
     from paimon_fidx.table import open_table
     open_table("warehouse/db.db/orders").scan(where="status = 'PENDING'").to_arrow()
 
-Rooms, from the top: ``opening`` (Table) -> ``scan`` (Scan, Split) -> ``plan`` (files of a snapshot), ``verdict`` (what
+Rooms, from the top: ``opening`` (Table) -> ``rewrite`` (indexes for existing files) -> ``commit``, ``wanted``,
+``stored`` -> ``entries`` (whole manifest entries), and ``opening`` -> ``scan`` (Scan, Split) -> ``plan`` (files of a snapshot), ``verdict`` (what
 an index says of a file), ``read`` (rows), ``topn``, ``explain`` -> ``spec`` (what is asked) -> ``evolve`` (schemas),
 ``locate`` (index bytes), ``deletion``, ``residual``, ``formats``, ``files`` (records).
 """
@@ -15,13 +16,16 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
+from .commit import CommitConflict, CommitUnknown
 from .files import DataFile, FileGroup
 from .formats import ReadMeter
 from .opening import Table, open_table
+from .rewrite import FileRewrite, RewriteResult
 from .scan import Scan, ScanStats, Split
 from .topn import TopN
 from .verdict import FileVerdict
 
 __all__ = [
-    "DataFile", "FileGroup", "FileVerdict", "ReadMeter", "Scan", "ScanStats", "Split", "Table", "TopN", "open_table",
+    "CommitConflict", "CommitUnknown", "DataFile", "FileGroup", "FileRewrite", "FileVerdict", "ReadMeter",
+    "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "open_table",
 ]

@@ -1,14 +1,14 @@
-"""A scan's verdicts as a table of text: with rich when it is installed (the ``cli`` extra), else with plain columns."""
+"""Verdicts and reports as tables of text: with rich when it is installed (the ``cli`` extra), else with plain columns."""
 from __future__ import annotations
 
 import io
 
 from ..result import Decision
 
-__all__ = ["render"]
+__all__ = ["render", "table_text"]
 
 HEADS = ("file", "partition", "rows", "deleted", "verdict", "selected", "index", "why")
-RIGHT = {"rows", "deleted", "selected"}
+RIGHT = {"rows", "deleted", "selected", "bytes", "data bytes", "index bytes"}
 WIDTH = 200
 MAX_PREDICATE = 500  # characters of it are shown
 
@@ -31,7 +31,7 @@ def render(scan) -> str:
         f"{stats.rows_selected} of {stats.rows_total} rows to read; "
         f"index: {stats.index_requests} requests, {stats.index_bytes} bytes; data: {stats.data_bytes_total} bytes"
     )
-    return "\n".join((head, _table(lines), foot))
+    return "\n".join((head, table_text(HEADS, lines, ("file", "verdict")), foot))
 
 
 def _line(verdict) -> tuple[str, ...]:
@@ -47,9 +47,10 @@ def _line(verdict) -> tuple[str, ...]:
             verdict.reason)
 
 
-def _table(lines) -> str:
-    used = [i for i, head in enumerate(HEADS) if head in ("file", "verdict") or any(line[i] for line in lines)]
-    heads = [HEADS[i] for i in used]
+def table_text(heads, lines, always=()) -> str:
+    """Lines of text cells under heads; columns without any text are left out unless ``always`` names them."""
+    used = [i for i, head in enumerate(heads) if head in always or any(line[i] for line in lines)]
+    heads = [heads[i] for i in used]
     rows = [[line[i] for i in used] for line in lines]
     try:
         from rich import box

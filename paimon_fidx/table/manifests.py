@@ -8,7 +8,7 @@ introduced with.
 from __future__ import annotations
 
 import io
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import fastavro
 from pypaimon.data.timestamp import Timestamp
@@ -20,6 +20,8 @@ from pypaimon.table.row.binary_row import BinaryRow
 from pypaimon.table.row.generic_row import GenericRowDeserializer
 
 __all__ = ["AnyVersionManifests"]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class AnyVersionManifests(ManifestFileManager):
@@ -106,5 +108,7 @@ def _timestamp(value) -> Timestamp | None:
     if value is None:
         return None
     if isinstance(value, datetime):
-        value = int(value.timestamp() * 1000)
+        # in whole numbers: a float of seconds loses the last millisecond now and then
+        value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)) - EPOCH
+        value //= timedelta(milliseconds=1)
     return Timestamp.from_epoch_millis(int(value))

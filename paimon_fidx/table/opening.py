@@ -12,6 +12,7 @@ from ..predicate import ALWAYS, And, Or, Predicate, col
 from ..sql import parse_where
 from ..temporal import zone
 from .evolve import is_constant
+from .rewrite import rewrite_index
 from .scan import Scan
 from .spec import ON_INDEX_ERROR, ScanSpec
 from .topn import TopN
@@ -106,6 +107,26 @@ class Table:
         spec = ScanSpec(table, where, columns, {}, on_index_error, timezone)
         _ = spec.residual  # binds every literal to its column: errors now, not in the middle of a read
         return Scan(spec, limit, top_n, threads)
+
+    def rewrite_index(self, options=None, where=None, dry_run=False, threads=None, progress=None, timezone="UTC"):
+        """Gives the table's data files the indexes they should have, in one commit; data files are not touched.
+
+        options : None | dict      ``file-index.*`` options to build by; None: the table's own
+        where : None | str | Predicate    on partition columns: only the files of these partitions
+        dry_run : bool             build in memory, report sizes, write nothing
+        threads : None | int       data files indexed at once; each holds its indexed columns in memory
+        progress : None | bool     a progress bar (rich); None: when standard error is a terminal
+
+        Files whose index is as asked are left alone; indexes no longer asked for are dropped. Returns a
+        RewriteResult; ``print`` shows it.
+
+        Raises ValueError (an option, a column, a type that cannot be indexed, ``where`` on another column),
+        CommitConflict when the files changed meanwhile (nothing is left behind: run it again), CommitUnknown when the
+        commit's outcome is not known (nothing is cleaned up), OSError and FileIndexError for damaged data files.
+
+        >>> print(open_table(path).rewrite_index({"file-index.bitmap.columns": "status"}))     # doctest: +SKIP
+        """
+        return rewrite_index(self.pypaimon, options, _predicate(where), dry_run, threads, progress, timezone)
 
 
 def _predicate(where) -> Predicate:

@@ -14,7 +14,7 @@ from pypaimon.read.split import DataSplit
 from .files import DataFile, DeletionVectorRef, FileGroup, IndexRef
 from .manifests import AnyVersionManifests
 
-__all__ = ["Plan", "plan_files"]
+__all__ = ["Plan", "data_file", "is_dedicated", "plan_files"]
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ def _row_id_groups(split) -> list[FileGroup]:
         end = max(end, first + files[i].row_count)
     groups = []
     for run in runs:
-        if len(run) == 1 and not _is_dedicated(files[run[0]].file_name):
+        if len(run) == 1 and not is_dedicated(files[run[0]].file_name):
             groups.append(_single(split, run[0]))
             continue
         members = [files[i] for i in run]
@@ -103,7 +103,7 @@ def _row_id_groups(split) -> list[FileGroup]:
     return groups
 
 
-def _is_dedicated(name: str) -> bool:
+def is_dedicated(name: str) -> bool:
     """A file that holds one column of rows whose other columns stand elsewhere."""
     return DataFileMeta.is_blob_file(name) or DataFileMeta.is_vector_file(name)
 
@@ -118,13 +118,17 @@ def _single(split, position: int) -> FileGroup:
 
 
 def _data_file(split, position: int) -> DataFile:
-    meta = split.files[position]
-    index, index_error = _index_of(meta)
     vectors = getattr(split, "data_deletion_files", None)
     vector = vectors[position] if vectors else None
     deletion = None
     if vector is not None:
         deletion = DeletionVectorRef(vector.dv_index_path, vector.offset, vector.length, vector.cardinality)
+    return data_file(split.files[position], split.bucket, split.partition, deletion)
+
+
+def data_file(meta, bucket: int, partition, deletion=None) -> DataFile:
+    """The record of one data file. meta : pypaimon DataFileMeta, its path set; partition : pypaimon row."""
+    index, index_error = _index_of(meta)
     return DataFile(
         name=meta.file_name,
         path=meta.physical_path(),
@@ -133,8 +137,8 @@ def _data_file(split, position: int) -> DataFile:
         row_count=meta.row_count,
         schema_id=meta.schema_id,
         level=meta.level,
-        bucket=split.bucket,
-        partition=split.partition.to_dict(),
+        bucket=bucket,
+        partition=partition.to_dict(),
         index=index,
         index_error=index_error,
         deletion=deletion,

@@ -16,7 +16,7 @@ from .locate import local_path
 from .spec import ScanSpec
 from .verdict import FileVerdict
 
-__all__ = ["count_group", "read_group", "settle"]
+__all__ = ["DIRECT_FORMATS", "PRIMARY_KEY_PREFIX", "conform", "count_group", "read_group", "settle", "stored_batches"]
 
 DIRECT_FORMATS = ("parquet", "orc")
 # types whose storage is more than one column of one Arrow type: read through pypaimon
@@ -107,22 +107,26 @@ def _file_batches(spec: ScanSpec, group: FileGroup, verdict: FileVerdict, needed
     if not layout.stored:
         yield from layout.constant_batches(verdict.candidates)
     elif layout.direct:
-        for batch in _stored_batches(spec, file, layout, rows, meter):
+        for batch in stored_batches(spec.table.file_io, file, layout.open, rows, meter):
             yield layout.batch(batch)
     else:
         yield from _rows_through_pypaimon(spec, group, file, rows, needed, meter)
 
 
-def _stored_batches(spec, file: DataFile, layout, rows, meter):
-    source = local_path(spec.table.file_io, file.path)
+def stored_batches(file_io, file: DataFile, choose, rows, meter):
+    """Selected rows of a Parquet or ORC data file as they are stored; ``choose`` and ``rows`` as formats.py has them.
+
+    Raises FileNotFoundError, OSError (damaged), and what ``choose`` raises; all name the file.
+    """
+    source = local_path(file_io, file.path)
     stream = None
     try:
         if source is None:
-            source = stream = spec.table.file_io.new_input_stream(file.path)
+            source = stream = file_io.new_input_stream(file.path)
         if file.format == "parquet":
-            yield from read_parquet(source, layout.open, rows, meter)
+            yield from read_parquet(source, choose, rows, meter)
         else:
-            yield from read_orc(source, layout.open, rows, meter, file.size)
+            yield from read_orc(source, choose, rows, meter, file.size)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{file.path}: this data file does not exist, though the snapshot lists it; an expired "
                                 "snapshot or a cleaned-up table folder leaves such entries") from error

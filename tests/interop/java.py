@@ -97,3 +97,22 @@ class Java:
             raise RuntimeError(answer["error"])
         return [{row for start, length in each for row in range(start, start + length)}
                 if isinstance(each, list) else each for each in answer["answers"]]
+
+    def plan(self, path, column: str | None = None, op: str | None = None, literals=(), **options: str) -> dict:
+        """A table's planned files (sorted names), the rows that reading them gives, and those that match.
+
+        options : dynamic table options, ``_`` for ``-`` and ``__`` for ``.``
+        """
+        named = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+        asked = {} if column is None else {"column": column, "op": op, "literals": list(literals)}
+        answer = self.call(cmd="plan", path=str(path), options=named, **asked)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return {**answer, "files": sorted(answer["files"])}
+
+    def expire(self, path) -> int:
+        """Expires every snapshot of a table but the last; how many these were."""
+        answer = self.call(cmd="expire", path=str(path))
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["expired"]

@@ -131,3 +131,47 @@ def edit_manifests(table: Path, edit, without=()) -> None:
             edit(entry)
         with open(path, "wb") as stream:
             fastavro.writer(stream, schema, entries, codec=codec)
+
+
+def manifest_records(table, names) -> list[dict]:
+    """The raw entries of a snapshot's manifests. names : of its manifest lists ("baseManifestList", ...)."""
+    latest = max((Path(table) / "snapshot").glob("snapshot-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+    snapshot, records = json.loads(latest.read_text()), []
+    for name in names:
+        with open(Path(table) / "manifest" / snapshot[name], "rb") as stream:
+            manifests = [record["_FILE_NAME"] for record in fastavro.reader(stream)]
+        for manifest in manifests:
+            with open(Path(table) / "manifest" / manifest, "rb") as stream:
+                records += fastavro.reader(stream)
+    return records
+
+
+def live_records(table) -> dict[str, dict]:
+    """{data file name: its raw manifest entry} of the latest snapshot, as every reader understands it."""
+    records = manifest_records(table, ("baseManifestList", "deltaManifestList"))
+
+    def identity(record):
+        file = record["_FILE"]
+        return (record["_PARTITION"], record["_BUCKET"], file["_LEVEL"], file["_FILE_NAME"],
+                tuple(file["_EXTRA_FILES"]), file["_EMBEDDED_FILE_INDEX"], file["_EXTERNAL_PATH"])
+
+    deleted = {identity(record) for record in records if record["_KIND"] == 1}
+    live = [record for record in records if record["_KIND"] == 0 and identity(record) not in deleted]
+    assert len({record["_FILE"]["_FILE_NAME"] for record in live}) == len(live)
+    return {record["_FILE"]["_FILE_NAME"]: record for record in live}
+
+
+def without_index(records: dict) -> dict:
+    """Raw entries without what rewriting an index changes; a field that a version does not know is one without value."""
+    kept = {}
+    for name, record in records.items():
+        file = {k: v for k, v in record["_FILE"].items()
+                if v is not None and k not in ("_EXTRA_FILES", "_EMBEDDED_FILE_INDEX")}
+        others = [extra for extra in record["_FILE"]["_EXTRA_FILES"] if not extra.endswith(".index")]
+        kept[name] = {**record, "_FILE": {**file, "other extra files": others}}
+    return kept
+
+
+def contents(folder) -> dict[str, bytes]:
+    """{path below a folder: bytes}"""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(Path(folder).rglob("*")) if p.is_file()}

@@ -19,6 +19,7 @@ import org.apache.paimon.types.*;
  * {"cmd":"ask", "columns", "base64", "questions":[{"column", "op", "literals"}]}
  *                                                              -> {"answers":[...]} of a whole index file
  * {"cmd":"load", ...} {"cmd":"time", ...}                      -> see {@link Bench}
+ * {"cmd":"plan" | "expire", ...}                       -> see {@link Tables}
  * {"cmd":"files" | "question" | "answer" | "evaluate", ...}    -> see {@link Questions}
  * </pre>
  *
@@ -42,6 +43,8 @@ public final class Server {
                     case "files": Questions.files(q); break;
                     case "question": Questions.question(q); break;
                     case "answer": Questions.answer(q, answer); break;
+                    case "plan": Tables.plan(q, answer); break;
+                    case "expire": Tables.expire(q, answer); break;
                     case "evaluate": answer.put("nanos", Questions.evaluate(q)); break;
                     default: throw new IllegalArgumentException("unknown cmd in " + line);
                 }
