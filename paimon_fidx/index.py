@@ -432,9 +432,8 @@ def evaluate_many(sources, schema, predicate, row_counts=None, deleted=None, thr
     left = range(len(sources))
     pruner = bound.bloom_pruner() if len(sources) >= MANY else None
     if pruner is not None:
-        answers = pruner.run(sources)
-        results = [_PRUNED[answer] for answer in answers]
-        left = [i for i, result in enumerate(results) if result is None] if 2 in answers else ()
+        results, asked = pruner.run(sources, (SKIP, REMAIN, None))
+        left = [i for i, result in enumerate(results) if result is None] if asked else ()
     if threads is None:
         threads = min(os.cpu_count() or 1, 8) if any(isinstance(s, (str, os.PathLike)) for s in sources[:1]) else 1
     if threads <= 1 or len(left) < MANY:
@@ -449,7 +448,6 @@ def evaluate_many(sources, schema, predicate, row_counts=None, deleted=None, thr
 
 
 MANY = 4                       # sources from which a batch pays
-_PRUNED = (SKIP, REMAIN, None)
 
 
 # ---- keys back to values

@@ -6,5 +6,5 @@ from typing import final
 class BloomPruner:
     """A predicate over Bloom filters; ``program`` is postfix, see the module."""
     def __new__(cls, names: list[bytes], hashes: list[list[int] | None], program: list[int]) -> BloomPruner: ...
-    def run(self, sources: Sequence[Buffer]) -> bytearray:
-        """One byte a source: 0 no row matches, 1 some may, 2 open the file to know."""
+    def run(self, sources: Sequence[Buffer], answers: tuple) -> tuple[list, int]:
+        """Each source's answer out of ``answers`` (no row, some may, open the file), and how many are to be opened."""
