@@ -186,7 +186,7 @@ cdef class BloomPruner:
             name_len = be16(data + at)
             name_at = at + 2
             at += 2 + name_len
-            if head - at < 4:
+            if head - at < 4 or not _is_text(data + name_at, name_len):
                 return False
             index_count = be32s(data + at)
             at += 4
@@ -203,7 +203,7 @@ cdef class BloomPruner:
                     return False
                 length = be16(data + at)
                 at += 2 + length
-                if head - at < 8:
+                if head - at < 8 or not _is_text(data + at - length, length):
                     return False
                 start = be32s(data + at)
                 name_end = at
@@ -244,3 +244,18 @@ cdef class BloomPruner:
             if probe(bits, bit_count, hash_count, leaf.hashes[i]):
                 return REMAIN
         return SKIP
+
+
+cdef bint _is_text(const uint8_t* p, Py_ssize_t size) noexcept nogil:
+    """Whether the bytes are modified UTF-8, as the container asks of every name."""
+    cdef Py_ssize_t i = 0
+    while i < size:
+        if 0 < p[i] < 0x80:
+            i += 1
+        elif p[i] >> 5 == 6 and i + 1 < size and p[i + 1] >> 6 == 2:
+            i += 2
+        elif p[i] >> 4 == 14 and i + 2 < size and p[i + 1] >> 6 == 2 and p[i + 2] >> 6 == 2:
+            i += 3
+        else:
+            return False
+    return True
