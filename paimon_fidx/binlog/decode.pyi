@@ -15,3 +15,9 @@ def arrays(
     data: Any, offsets: Any, validity: Any, first: int, row_count: int, kind: int = 0
 ) -> tuple[int, bytes, bytes, bytes | None]:
     """(kind, list offsets int32, values, value offsets int32 or None). Raises BadRow."""
+
+def interleave(indexes: Any, values: Any) -> bytes:
+    """Sparse vectors as pairs of 8 bytes. ValueError for sides of two lengths."""
+
+def encode_array(kind: int, values: Any, ends: Any = None) -> bytes:
+    """One array as a ScalarField message. ValueError for ends outside the values."""

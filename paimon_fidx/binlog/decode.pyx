@@ -348,3 +348,97 @@ def arrays(const uint8_t[::1] data, const uint8_t[::1] offsets, const uint8_t[::
     if wrong != NULL or out.count != out.most_count or out.size != out.most_size:
         raise BadRow(row, "the bytes changed while they were read")
     return out.kind, lists, values, ends
+
+
+# --- the same backwards
+
+cdef inline int64_t _varint_len(uint64_t value) noexcept nogil:
+    cdef int64_t size = 1
+    while value >= 0x80:
+        value >>= 7
+        size += 1
+    return size
+
+
+cdef inline uint8_t* _put_varint(uint8_t* p, uint64_t value) noexcept nogil:
+    while value >= 0x80:
+        p[0] = <uint8_t> (value | 0x80)
+        p += 1
+        value >>= 7
+    p[0] = <uint8_t> value
+    return p + 1
+
+
+cdef inline uint64_t _number(const uint8_t* p, int64_t i, int width) noexcept nogil:
+    """A stored number as protobuf widens it: ints by their sign, to 64 bits."""
+    if width == 1:
+        return p[i]
+    if width == 4:
+        return <uint64_t> <int64_t> <int32_t> le32(p + i * 4)
+    return <uint64_t> le32(p + i * 8) | <uint64_t> le32(p + i * 8 + 4) << 32
+
+
+def interleave(const uint8_t[::1] indexes, const uint8_t[::1] values):
+    """Sparse vectors back together: (index, value) pairs of 8 bytes. ValueError for sides of two lengths."""
+    cdef Py_ssize_t i, count = indexes.shape[0] // 4
+    if indexes.shape[0] % 4 or values.shape[0] != indexes.shape[0]:
+        raise ValueError(f"{indexes.shape[0]} bytes of indexes, {values.shape[0]} of values")
+    cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
+    cdef uint8_t* p = <uint8_t*> PyBytes_AS_STRING(out)
+    for i in range(count):
+        memcpy(p + i * 8, &indexes[i * 4], 4)
+        memcpy(p + i * 8 + 4, &values[i * 4], 4)
+    return out
+
+
+def encode_array(int kind, const uint8_t[::1] values, const uint8_t[::1] ends=None):
+    """One array as the protobuf message above: values of fixed width, booleans one byte each, or strings.
+
+    ends : int32 offsets of the strings in ``values``, one more than there are strings; starts need not be 0
+    """
+    cdef int64_t inner = 0, run = 0, i, count, start, end
+    cdef int width = _width(kind)
+    cdef bint fixed = kind == FLOAT_DATA or kind == DOUBLE_DATA
+    cdef const uint8_t* source = &values[0] if values is not None and values.shape[0] else NULL
+    cdef int64_t size = values.shape[0] if values is not None else 0
+    cdef uint8_t* p
+    if ends is not None:
+        count = ends.shape[0] // 4 - 1
+        end = 0
+        for i in range(count):
+            start = <int32_t> le32(&ends[i * 4])
+            end = <int32_t> le32(&ends[i * 4 + 4])
+            if start < 0 or end < start or end > size:
+                raise ValueError("the ends of the strings are outside the values")
+            inner += 1 + _varint_len(<uint64_t> (end - start)) + end - start
+    else:
+        count = size // width
+        if fixed:
+            run = size
+        else:
+            for i in range(count):
+                run += _varint_len(_number(source, i, width))
+        if count:
+            inner = 1 + _varint_len(<uint64_t> run) + run
+    cdef bytes out = PyBytes_FromStringAndSize(NULL, 1 + _varint_len(<uint64_t> inner) + inner)
+    p = <uint8_t*> PyBytes_AS_STRING(out)
+    p[0] = <uint8_t> (kind << 3 | BYTES)
+    p = _put_varint(p + 1, <uint64_t> inner)
+    if ends is not None:
+        for i in range(count):
+            start = <int32_t> le32(&ends[i * 4])
+            end = <int32_t> le32(&ends[i * 4 + 4])
+            p[0] = 1 << 3 | BYTES
+            p = _put_varint(p + 1, <uint64_t> (end - start))
+            if end > start:
+                memcpy(p, source + start, end - start)
+            p += end - start
+    elif count:
+        p[0] = 1 << 3 | BYTES
+        p = _put_varint(p + 1, <uint64_t> run)
+        if fixed:
+            memcpy(p, source, size)
+        else:
+            for i in range(count):
+                p = _put_varint(p, _number(source, i, width))
+    return out

@@ -425,7 +425,7 @@ def read_all(Source source not None):
 
 
 def bm25_numbers(bytes data not None):
-    """(version, row_count, token_count, [(token, rows), ...]) of BM25 statistics (layout in ``stats``), 20 bytes at least."""
+    """(version, row_count, token_count, [(token, rows), ...]) of BM25 statistics, see ``stats``; 20 bytes at least."""
     cdef const uint8_t* p = <const uint8_t*> <char*> data
     cdef Py_ssize_t at
     cdef list pairs = []

@@ -79,7 +79,7 @@ def hybrid_datetime(timestamp: int) -> datetime | None:
     """The time, UTC, of a hybrid timestamp (milliseconds << 18 | counter); None for 0 and 1, which stand for none.
 
     >>> hybrid_datetime(445712747724800003)
-    datetime.datetime(2023, 11, 16, 5, 45, 18, 951000, tzinfo=datetime.timezone.utc)
+    datetime.datetime(2023, 11, 17, 22, 13, 20, tzinfo=datetime.timezone.utc)
     """
     milliseconds = timestamp >> COUNTER_BITS
     return EPOCH + timedelta(milliseconds=milliseconds) if milliseconds else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..errors import UnsupportedError
 from .columns import Place, Plan, open_payload, reading
 from .deletes import delete_schema, deletes_of
 from .model import DataType
@@ -29,6 +30,9 @@ def batches_of(binlog: Binlog, kind: str, batch_rows: int | None, element_type: 
     name = str(descriptor.field_id)
     if kind == "index" and descriptor.data_type == DataType.NONE:
         return _raw(binlog, name)
+    if kind == "index" and descriptor.data_type not in (DataType.INT8, DataType.STRING):
+        raise UnsupportedError("descriptor.data_type", path=binlog.path, offset=69,
+                               expected="0, 2 or 20 for an index file", found=descriptor.data_type)
     parts = []
     for i in range(descriptor.event_count):
         payload = binlog.payload(i)
