@@ -1,6 +1,7 @@
 """Readers against a list: columns that hypothesis thinks of, and sizes at every threshold of the formats."""
 from __future__ import annotations
 
+import io
 import random
 
 import pytest
@@ -48,10 +49,10 @@ def text_order(key):
 
 
 @settings(max_examples=400, deadline=None)
-@given(columns())
-def test_any_column(drawn):
+@given(columns(), st.sampled_from([bytes, io.BytesIO]))
+def test_any_column(drawn, source):
     index, type, column, body, (x, y, z) = drawn
-    reader, n, o = opened(index, type, body), len(column), text_order
+    reader, n, o = opened(index, type, body, source), len(column), text_order
     low, high = sorted((y, z), key=o)
     for predicate, want in [
         (C == x, lambda key: key == x),
@@ -98,6 +99,20 @@ def test_top_n_of_any_column(drawn, k, descending, nulls_first, ties):
         assert got == sorted(place[key] for key in column if place[key] <= places[-1])
     else:
         assert got == places
+
+
+@pytest.mark.parametrize("source", [bytes, io.BytesIO])
+@pytest.mark.parametrize("index", ["bitmap", "bsi", "range-bitmap"])
+def test_long_lists_of_literals(index, source):
+    """Thousands of keys in one IN, many blocks, keys that are there and keys that are not."""
+    column = [row * 7 % 20_011 for row in range(20_000)]
+    body = {"bitmap": lambda: made.bitmap("INT", column, block_len=200), "bsi": lambda: made.bsi("INT", column),
+            "range-bitmap": lambda: made.range_bitmap("INT", column, chunk_len=256)}[index]()
+    reader = opened(index, "INT", body, source)
+    for literals in (range(0, 30_000, 3), range(19_000, 19_500), [5, 5, 5, 19_999, -1]):
+        wanted = set(literals)
+        assert rows(reader, C.is_in(literals), 20_000) == model_rows(column, lambda key: key in wanted)
+        assert rows(reader, C.not_in(literals), 20_000) == model_rows(column, lambda key: key not in wanted)
 
 
 SIZES = [1, 2, 4095, 4096, 4097, 8191, 65535, 65536, 65537, 131072, 200_001]

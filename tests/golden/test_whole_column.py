@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pyroaring import BitMap
 
 import paimon_fidx as fidx
 
@@ -87,6 +88,51 @@ def test_top_n_of_the_rows_that_match(index, type, facts):
             assert not (ahead & ~found).any() and not (found & ~(ahead | tied)).any(), (case.name, asked, question)
             assert found.sum() == count, (case.name, asked, question)
             facts["filtered TOP-N"] += 1
+
+
+@pytest.mark.parametrize("index, type", [each for each in ROW_GROUPS if model.is_nanos(each[1])])
+def test_top_n_of_nanoseconds_keeps_every_candidate(index, type, facts):
+    """The index ranks microseconds: the answer is a superset from which a reader can take the right rows."""
+    for case, column in group(index, type):
+        reader = opened(case)
+        for number, k in enumerate((1, 2, 5, 40)):
+            question = {"k": k, "direction": ("ASCENDING", "DESCENDING")[number % 2],
+                        "nulls": ("NULLS_FIRST", "NULLS_LAST")[number // 2], "orders": 1 + number % 2}
+            result = answer(lambda: reader.top_n("c", k, descending=question["direction"] == "DESCENDING",
+                                                 nulls_first=question["nulls"] == "NULLS_FIRST",
+                                                 ties=question["orders"] > 1), False, case)
+            if result is not None:
+                found = model.found_rows(result, case.row_count)
+                ahead, tied, count = top_rows(column, question, np.ones(case.row_count, bool))
+                assert not (ahead & ~found).any() and (found & (ahead | tied)).sum() >= count, (case.name, question)
+                facts["TOP-N of nanoseconds"] += 1
+
+
+@pytest.mark.parametrize("index, type", [each for each in ROW_GROUPS if not model.is_nanos(each[1])])
+def test_whole_column_questions_without_deleted_rows(index, type, facts):
+    for case, column in group(index, type):
+        if case.row_count > 20_000:
+            continue
+        reader, kept = opened(case), np.random.default_rng(case.row_count).random(case.row_count) < 0.6
+        deleted = BitMap(np.flatnonzero(~kept).tolist())
+        counts = np.bincount(column.ranks[kept & ~column.is_null], minlength=len(column.keys))
+        there = [key for key, count in zip(column.keys, counts) if count]
+        nulls = int((kept & column.is_null).sum())
+        found = reader.value_counts("c", deleted=deleted)
+        assert {model.python_key(type, value): count for value, count in found.items()} == \
+            {key: int(count) for key, count in zip(column.keys, counts) if count} | ({None: nulls} if nulls else {}), case.name
+        assert [model.python_key(type, value) for value in reader.distinct("c", deleted=deleted)] == there, case.name
+        assert tuple(model.python_key(type, value) for value in reader.min_max("c", deleted=deleted)) == \
+            ((there[0], there[-1]) if there else (None, None)), case.name
+        assert reader.count(fidx.col("c").is_not_null(), deleted=deleted) == counts.sum(), case.name
+        for ties in (False, True):
+            result = reader.top_n("c", 3, ties=ties, deleted=deleted)
+            question = {"k": 3, "direction": "DESCENDING", "nulls": "NULLS_LAST", "orders": 1 + ties}
+            ahead, tied, count = top_rows(column, question, kept)
+            top = model.found_rows(result, case.row_count)
+            assert result.exact and not (ahead & ~top).any() and not (top & ~(ahead | tied)).any(), case.name
+            assert top.sum() == count, case.name
+        facts["columns with deleted rows"] += 1
 
 
 def test_a_bloom_filter_lists_nothing():
