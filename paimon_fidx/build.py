@@ -10,7 +10,7 @@ only in the order of its bitmaps, which stand in key order here and in the order
 """
 from __future__ import annotations
 
-from paimon_fidx.core import bitmap, bloom_filter, bsi, columns, container, range_bitmap
+from paimon_fidx.core import arrow, bitmap, bloom_filter, bsi, columns, container, range_bitmap
 from paimon_fidx.core.codes import Codes
 from paimon_fidx.errors import UnsupportedError
 from paimon_fidx.options import IndexOptions, parse_options
@@ -85,7 +85,7 @@ class IndexWriter:
         if self._fields is None:
             raise ValueError("this index is finished; it takes no more rows")
         known = at = None
-        for schema, batch in columns.read_batches(batches):
+        for schema, batch in arrow.read_batches(batches):
             if self._columns is None:
                 wanted = {plan.column for plan in self._options.plans}
                 self._settle({name: parse_type(sql) if sql else None

@@ -6,10 +6,7 @@ from paimon_fidx.core.columns cimport KeyColumn
 from paimon_fidx.core.cursor cimport put_be16, put_be32, put_be64
 from paimon_fidx.core.keys cimport FLOAT32, FLOAT64, INT16, INT32
 from paimon_fidx.core.planes cimport lowest_bit
-
-cdef struct Text:
-    const uint8_t* at
-    uint32_t size
+from paimon_fidx.core.texts cimport Text
 
 cdef class Codes:
     """The distinct keys of a column in ascending order, and which rows have which."""

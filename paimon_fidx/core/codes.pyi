@@ -9,7 +9,3 @@ class Codes:
     column: KeyColumn
     distinct_count: int
     def __new__(cls, column: KeyColumn) -> Codes: ...
-
-@final
-class Numbering:
-    """Numbers keys as they come, for this room."""

@@ -2,30 +2,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from paimon_fidx.core.buffers cimport Arena
 
-cdef extern from "arrow_abi.h" nogil:
-    struct ArrowSchema:
-        const char* format
-        const char* name
-        int64_t n_children
-        ArrowSchema** children
-        ArrowSchema* dictionary
-        void (*release)(ArrowSchema*) noexcept nogil
-    struct ArrowArray:
-        int64_t length
-        int64_t null_count
-        int64_t offset
-        int64_t n_buffers
-        int64_t n_children
-        const void** buffers
-        ArrowArray** children
-        ArrowArray* dictionary
-        void (*release)(ArrowArray*) noexcept nogil
-    struct ArrowArrayStream:
-        int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
-        int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept nogil
-        const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
-        void (*release)(ArrowArrayStream*) noexcept nogil
-
 cdef enum Layout:
     SMALL_OFFSETS = 0
     LARGE_OFFSETS = 1
@@ -78,3 +54,8 @@ cdef inline void bytes_at(const BytesChunk* chunk, Py_ssize_t slot, const uint8_
     else:
         at[0] = chunk.data + slot * chunk.fixed_len
         size[0] = chunk.fixed_len
+
+
+cdef inline bint is_valid(const uint64_t* valid, Py_ssize_t row) noexcept nogil:
+    """Whether a row is not NULL."""
+    return valid == NULL or valid[row >> 6] >> (row & 63) & 1

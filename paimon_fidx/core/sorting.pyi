@@ -1,0 +1,1 @@
+"""Radix sorts, for other Cython rooms."""
