@@ -78,7 +78,7 @@ def entries(payload: bytes) -> Iterator[tuple[str, str, Field, Field]]:
 
 def _container(walk: Walk) -> list[tuple[str, str, Field, Field]]:
     found = []
-    for name, length in (("magic", 8), ("version", 4), ("head_len", 4)):
+    for name, length in (("magic", 8), ("version", 4), ("head_length", 4)):
         walk.take(name, length)
     for column in range(walk.take("column_count", 4)):
         column_name = _name(walk, f"column[{column}].name")
@@ -164,7 +164,7 @@ def _bitmap(walk: Walk, type: str) -> None:
         for block in range(walk.take("block_count", 4)):
             _key(walk, f"block[{block}].key", type)
             blocks.append(walk.take(f"block[{block}].off", 4))
-        body_off = walk.take("body_off", 4)
+        blocks_len = walk.take("blocks_len", 4)
         blocks_at = walk.at
         for block, off in enumerate(blocks):
             walk.at = blocks_at + off
@@ -173,7 +173,7 @@ def _bitmap(walk: Walk, type: str) -> None:
                 _key(walk, f"{where}.key", type)
                 offs.append(walk.signed(f"{where}.off"))
                 walk.take(f"{where}.len", 4)
-        walk.at = blocks_at + body_off
+        walk.at = blocks_at + blocks_len
     bitmaps_at = walk.at
     for number, off in enumerate(sorted({off for off in offs if off >= 0})[:8]):
         walk.at = bitmaps_at + off
@@ -196,15 +196,15 @@ def _bsi(walk: Walk, type: str) -> None:
 
 def _range_bitmap(walk: Walk, type: str) -> None:
     variable = type.startswith(("CHAR", "VARCHAR", "STRING"))
-    walk.take("head_len", 4)
+    walk.take("header_len", 4)
     walk.take("version", 1)
     walk.take("row_count", 4)
-    if walk.take("distinct_count", 4):
+    if walk.take("cardinality", 4):
         _key(walk, "min", type)
         _key(walk, "max", type)
     dictionary_len = walk.take("dictionary_len", 4)
     dictionary_at = walk.at
-    walk.take("dictionary.head_len", 4)
+    walk.take("dictionary.header_len", 4)
     walk.take("dictionary.version", 1)
     chunk_count = walk.take("dictionary.chunk_count", 4)
     walk.take("dictionary.offsets_len", 4)
@@ -222,14 +222,14 @@ def _range_bitmap(walk: Walk, type: str) -> None:
     if keys_at < dictionary_at + dictionary_len:
         walk.take("dictionary.first_key_bytes", min(4, dictionary_at + dictionary_len - keys_at))
     walk.at = dictionary_at + dictionary_len
-    walk.take("bsi.head_len", 4)
-    walk.take("bsi.version", 1)
-    slice_count = walk.take("bsi.slice_count", 1)
-    walk.take("bsi.ebm_len", 4)
-    walk.take("bsi.indexes_len", 4)
+    walk.take("slices.header_len", 4)
+    walk.take("slices.version", 1)
+    slice_count = walk.take("slices.slice_count", 1)
+    walk.take("slices.ebm_len", 4)
+    walk.take("slices.indexes_len", 4)
     for number in range(slice_count):
-        walk.take(f"bsi.index[{number}].off", 4)
-        walk.take(f"bsi.index[{number}].len", 4)
-    _roaring(walk, "bsi.ebm")
+        walk.take(f"slices.index[{number}].off", 4)
+        walk.take(f"slices.index[{number}].len", 4)
+    _roaring(walk, "slices.ebm")
     for number in range(slice_count):
-        _roaring(walk, f"bsi.slice[{number}]")
+        _roaring(walk, f"slices.slice[{number}]")
