@@ -32,7 +32,7 @@ VERDICT_COLUMNS = pa.schema([
     ("exact", pa.bool_()),
     ("rows", pa.binary()),
     ("reason", pa.string()),
-    ("index", pa.string()),
+    ("index_location", pa.string()),
     ("index_bytes", pa.int64()),
 ])
 
@@ -94,8 +94,8 @@ def prune(spark, table, where=None, **options):
     """What the indexes say of each file, as a DataFrame of one row a file; no data is read.
 
     Columns: path, partition (MAP of strings), bytes, row_count, decision (SKIP, ROWS or REMAIN), selected (rows left
-    to read), exact, rows (a serialized Roaring bitmap of their positions when the decision is ROWS), reason, index
-    (``embedded``, a path, or NULL), index_bytes (read from it). Parameters and errors as for ``scan``.
+    to read), exact, rows (a serialized Roaring bitmap of their positions when the decision is ROWS), reason,
+    index_location (``embedded``, a path, or NULL), index_bytes (read from it). Parameters and errors as for ``scan``.
     """
     planned = _plan(spark, table, where, None, options)
     return _on_each_split(spark, planned, _judge, spark_schema(VERDICT_COLUMNS))
@@ -194,7 +194,7 @@ def _judge(split):
                 "exact": verdict.exact,
                 "rows": None if verdict.rows is None else verdict.rows.serialize(),
                 "reason": verdict.reason,
-                "index": verdict.index,
+                "index_location": verdict.index,
                 "index_bytes": verdict.index_bytes,
             }
             for verdict in split.evaluate()

@@ -56,7 +56,7 @@ def test_a_snapshot_is_chosen_and_pinned(spark):
 @pytest.mark.parametrize("where, error, said", [
     ("statu = 'PENDING'", ValueError, "no column 'statu'"),
     ("order_id = 'abc'", TypeError, "order_id"),
-    ("status = ", ValueError, ""),
+    ("status = ", ValueError, "part of the expression is missing"),
 ])
 def test_a_bad_question_fails_on_the_driver(spark, where, error, said):
     with pytest.raises(error, match=said):
@@ -94,7 +94,7 @@ def test_prune_says_which_rows_of_which_file(spark):
     (file,) = fs.prune(spark, ORDERS, "status = 'PENDING'").collect()
     assert (file.decision, file.exact, file.selected, file.row_count) == ("ROWS", True, 4, 10)
     assert list(BitMap.deserialize(bytes(file.rows))) == [0, 2, 5, 8]
-    assert file.index == "embedded" and file.path.endswith(".parquet")
+    assert file.index_location == "embedded" and file.path.endswith(".parquet")
 
 
 def test_prune_agrees_with_the_scan_without_spark(spark):
