@@ -257,11 +257,19 @@ def _plain(type: pa.DataType, count: int, data: bytes) -> pa.Array:
 def _scalar(array: pa.Array, wanted: pa.DataType, place: Place) -> pa.Array:
     if array.type == wanted:
         if wanted == pa.string():
-            array.validate(full=True)  # Parquet's readers do not look whether text is UTF-8
+            _check_text(array)
         return array
     if array.type in TEXT and wanted in TEXT:
         return array.cast(wanted)
     raise place.corrupt(".type", wanted, array.type)
+
+
+def _check_text(array: pa.Array) -> None:
+    """Raises where text is not UTF-8, which Parquet's readers do not look for. ASCII needs no look at each row."""
+    array.validate()
+    data = array.buffers()[2]
+    if data is not None and not decode.is_ascii(_octets(data)):
+        array.validate(full=True)
 
 
 def _binary(array: pa.Array, place: Place) -> pa.Array:

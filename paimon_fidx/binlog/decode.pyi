@@ -16,6 +16,9 @@ def arrays(
 ) -> tuple[int, bytes, bytes, bytes | None]:
     """(kind, list offsets int32, values, value offsets int32 or None). Raises BadRow."""
 
+def is_ascii(data: Any) -> bool:
+    """Whether all bytes are below 0x80."""
+
 def interleave(indexes: Any, values: Any) -> bytes:
     """Sparse vectors as pairs of 8 bytes. ValueError for sides of two lengths."""
 

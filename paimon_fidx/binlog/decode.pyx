@@ -143,6 +143,19 @@ def dense(const uint8_t[::1] data, const uint8_t[::1] offsets, const uint8_t[::1
     return out
 
 
+def is_ascii(const uint8_t[::1] data):
+    """Whether all bytes are below 0x80."""
+    cdef Py_ssize_t i = 0, size = data.shape[0], stop
+    cdef uint8_t seen = 0
+    with nogil:
+        while i < size and seen < 0x80:
+            stop = min(size, i + 4096)
+            while i < stop:
+                seen |= data[i]        # the compiler makes vectors of this loop
+                i += 1
+    return seen < 0x80
+
+
 # --- arrays
 
 cdef struct Values:

@@ -1,5 +1,5 @@
 """The Milvus binlog (storage V1): descriptor, event walk, writer."""
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, final
 
 from paimon_fidx.core.cursor import Source
@@ -11,7 +11,6 @@ class Payload:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-@final
 class Events:
     """The descriptor and the event walk of one binlog. Raises TruncatedError, CorruptError, UnsupportedError."""
     collection_id: int
@@ -32,6 +31,8 @@ class Events:
         """(type, offset, length, next_position, timestamp, start_timestamp, end_timestamp) of a data event."""
     def payload(self, i: int) -> Payload:
         """The payload of a data event. IndexError beyond the last."""
+    def payload_in(self, i: int, allocate: Callable[[int], Any]) -> tuple[Any, int]:
+        """(payload, its offset): in memory that ``allocate(size)`` gives where the file has to be read for it."""
     def close(self) -> None: ...
 
 @final
@@ -45,7 +46,7 @@ class Writer:
     def finish(self) -> bytes:
         """The whole file."""
 
-def walk_many(sources: Iterable[Any]) -> list[Events]:
+def walk_many(sources: Iterable[Any], kind: type[Events] = ...) -> list[Events]:
     """Opens many binlogs, in order; bytes are the fast way."""
 
 def read_all(source: Source) -> bytes:

@@ -34,15 +34,15 @@ def open_binlog(source: Any) -> Binlog:
     >>> bl.open_binlog("insert_log/1/2/3/100/4").to_arrow().num_rows  # doctest: +SKIP
     3000
     """
-    return Binlog(Events(source if type(source) is bytes else Source(source)))
+    return Binlog(source if type(source) is bytes else Source(source))
 
 
 def open_binlogs(sources: Iterable[Any]) -> list[Binlog]:
     """Opens many binlogs in one call, in order; the fast way over many buffers. The first bad one raises."""
-    return [Binlog(events) for events in walk_many(sources)]
+    return walk_many(sources, Binlog)
 
 
-class Binlog:
+class Binlog(Events):
     """An open binlog. Immutable; a context manager that closes a file opened for a path.
 
     Attributes
@@ -52,59 +52,50 @@ class Binlog:
     kind : "insert", "delete", "index" or "definition";  encrypted : bool
     """
 
-    __slots__ = ("_walk", "_descriptor")
-
-    def __init__(self, walk: Events):
-        self._walk = walk
-        self._descriptor = None
+    __slots__ = ()  # nothing of its own, so that it stays as light as the walk
 
     @property
     def path(self) -> str | None:
-        name = self._walk.name
+        name = self.name
         return os.fsdecode(name) if isinstance(name, bytes) else name
 
     @property
     def size(self) -> int:
-        return self._walk.total_size
-
-    @property
-    def encrypted(self) -> bool:
-        return self._walk.encrypted
+        return self.total_size
 
     @property
     def descriptor(self) -> Descriptor:
         """Raises CorruptError where the extras are no JSON object."""
-        if self._descriptor is None:
-            walk = self._walk
-            length, next_position, timestamp, start, end = walk.descriptor_numbers()
-            self._descriptor = Descriptor(
-                walk.collection_id, walk.partition_id, walk.segment_id, walk.field_id, start, end,
-                known(DataType, walk.data_type), MappingProxyType(walk.extras()), timestamp, length, next_position)
-        return self._descriptor
+        if self._described is None:
+            length, next_position, timestamp, start, end = self.descriptor_numbers()
+            self._described = Descriptor(
+                self.collection_id, self.partition_id, self.segment_id, self.field_id, start, end,
+                known(DataType, self.data_type), MappingProxyType(self.extras()), timestamp, length, next_position)
+        return self._described
 
     @property
     def events(self) -> tuple[Event, ...]:
         """The data events. UnsupportedError in an encrypted file, where nobody can tell them apart."""
         self._readable()
-        rows = (self._walk.row(i) for i in range(self._walk.event_count))
+        rows = (self.row(i) for i in range(self.event_count))
         return tuple(Event(known(EventType, row[0]), *row[1:]) for row in rows)
 
     @property
     def kind(self) -> str:
         self._readable()
-        types = {self._walk.row(i)[0] for i in range(self._walk.event_count)}
+        types = {self.row(i)[0] for i in range(self.event_count)}
         if len(types) > 1:
             raise CorruptError("event[1].type", path=self.path, expected="events of one type in a file",
                                found=sorted(types))
         if not types:
-            return "delete" if self._walk.field_id == -1 else "insert"
+            return "delete" if self.field_id == -1 else "insert"
         return {EventType.INSERT: "insert", EventType.DELETE: "delete", EventType.INDEX_FILE: "index"}.get(
             types.pop(), "definition")
 
     def payload(self, event: int = 0) -> Payload:
         """The payload of the event with this number, a buffer: mostly a Parquet file. IndexError beyond the last."""
         self._readable()
-        return self._walk.payload(event)
+        return super().payload(event)
 
     def index_bytes(self) -> bytes:
         """The content of an index file, however its events wrap it. ValueError for another kind of binlog."""
@@ -153,17 +144,9 @@ class Binlog:
         return rows.batches_of(self, kind, batch_rows, element_type)
 
     def _readable(self) -> None:
-        if self._walk.encrypted:
-            raise UnsupportedError("events", path=self.path, offset=4 + self._walk.descriptor_numbers()[0],
+        if self.encrypted:
+            raise UnsupportedError("events", path=self.path, offset=4 + self.descriptor_numbers()[0],
                                    expected="plain events", found="an encrypted file; only its descriptor reads")
-
-    @property
-    def event_count(self) -> int:
-        self._readable()
-        return self._walk.event_count
-
-    def close(self) -> None:
-        self._walk.close()
 
     def __enter__(self) -> Binlog:
         return self
@@ -172,6 +155,6 @@ class Binlog:
         self.close()
 
     def __repr__(self) -> str:
-        walk = self._walk
-        return (f"<Binlog {self.path or 'in memory'}: segment {walk.segment_id}, field {walk.field_id}, "
-                f"{'encrypted' if walk.encrypted else f'{walk.event_count} events'}, {walk.total_size} bytes>")
+        what = "encrypted" if self.encrypted else f"{self.event_count} events"
+        return (f"<Binlog {self.path or 'in memory'}: segment {self.segment_id}, field {self.field_id}, {what}, "
+                f"{self.size} bytes>")

@@ -26,24 +26,23 @@ NARROW = {"INT8": pa.int8(), "INT16": pa.int16(), "INT32": pa.int32(), "INT64": 
 def batches_of(binlog: Binlog, kind: str, batch_rows: int | None, element_type: Any):
     """(schema, iterator of batches); all of an event at once where ``batch_rows`` is None."""
     element = _element(element_type)
-    descriptor = binlog._walk
-    name = str(descriptor.field_id)
-    if kind == "index" and descriptor.data_type == DataType.NONE:
+    name = str(binlog.field_id)
+    if kind == "index" and binlog.data_type == DataType.NONE:
         return _raw(binlog, name)
-    if kind == "index" and descriptor.data_type not in (DataType.INT8, DataType.STRING):
+    if kind == "index" and binlog.data_type not in (DataType.INT8, DataType.STRING):
         raise UnsupportedError("descriptor.data_type", path=binlog.path, offset=69,
-                               expected="0, 2 or 20 for an index file", found=descriptor.data_type)
+                               expected="0, 2 or 20 for an index file", found=binlog.data_type)
     parts = []
-    for i in range(descriptor.event_count):
-        payload = binlog.payload(i)
-        place = Place(binlog.path, f"event[{i}].payload", payload.at)
+    for i in range(binlog.event_count):
+        payload, at = binlog.payload_in(i, pa.allocate_buffer)
+        place = Place(binlog.path, f"event[{i}].payload", at)
         parts.append((open_payload(payload, place), place))
     if kind == "delete":
         return _deletes(parts, batch_rows)
     for file, place in parts:
         if len(file.schema_arrow) != 1:
             raise place.corrupt(".columns", "one column", f"{len(file.schema_arrow)}")
-    data_type = descriptor.data_type
+    data_type = binlog.data_type
     if kind == "index" and data_type == DataType.STRING:
         data_type = DataType.JSON  # index bytes called a string: binary, as they need not be UTF-8
     plan = Plan(data_type, [(file.schema_arrow.field(0), place) for file, place in parts], element)
@@ -66,7 +65,7 @@ def _element(wanted: Any) -> pa.DataType | None:
 def _raw(binlog: Binlog, name: str):
     """Index files since Milvus 2.6: the payload is the content."""
     schema = pa.schema([pa.field(name, pa.binary())])
-    contents = (memoryview(binlog.payload(i)).tobytes() for i in range(binlog._walk.event_count))
+    contents = (memoryview(binlog.payload(i)).tobytes() for i in range(binlog.event_count))
     return schema, (pa.RecordBatch.from_arrays([pa.array([each], pa.binary())], schema=schema) for each in contents)
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import paimon_fidx.binlog as bl
-from paimon_fidx.errors import UnsupportedError
+from paimon_fidx.errors import CorruptError, TruncatedError, UnsupportedError
 from tests.binlog import samples
 
 BINLOGS = samples.binlogs()
@@ -193,3 +193,33 @@ def test_sources_agree(tmp_path):
     assert [each.descriptor for each in bl.open_binlogs([payload, path])] == [binlog.descriptor] * 2
     with pytest.raises(TypeError):
         bl.open_binlog(7)
+
+
+def test_text_that_is_no_utf8_is_refused():
+    import pyarrow as pa
+
+    ends = pa.py_buffer(b"\0\0\0\0\2\0\0\0\3\0\0\0")  # "ü" cut in two
+    column = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"a\xc3\xbc")])
+    for text, fine in ((pa.array(["ü", "a"]), True), (pa.array(["b", "a"]), True), (column, False)):
+        binlog = bl.open_binlog(bl.write_binlog(text, "VarChar", field_id=100))
+        if fine:
+            assert binlog.to_arrow().column(0).to_pylist() == text.to_pylist()
+        else:
+            for ask in (binlog.to_arrow, lambda: list(binlog.to_batches())):
+                with pytest.raises(CorruptError, match="payload"):
+                    ask()
+
+
+def test_a_large_payload_that_becomes_shorter(tmp_path):
+    import pyarrow as pa
+
+    path = tmp_path / "log"
+    cells = pa.array([b"%d" % (i * i * 7919**5) for i in range(20000)], pa.binary())
+    whole = bl.write_binlog(cells, "JSON", field_id=100)
+    assert len(whole) > 1 << 17
+    path.write_bytes(whole)
+    with bl.open_binlog(path) as binlog:
+        assert binlog.to_arrow() == bl.open_binlog(whole).to_arrow()
+        path.write_bytes(whole[:1000])
+        with pytest.raises(TruncatedError, match=r"event\[0\].payload"):
+            binlog.to_arrow()
