@@ -40,6 +40,8 @@ def everything(mutant) -> dict[str, int]:
         predicate = model.leaf(columns[name], op, [model.literal(type, each) for each in literals])
         in_range(ask(lambda: reader.evaluate(predicate, row_count=mutant.row_count)), mutant.row_count)
         ask(lambda: reader.count(predicate))
+        if b"bloom-filter" in mutant.payload:
+            many_as_single(mutant, predicate)
     for name, column in columns.items():
         for descending in (False, True):
             for ties in (False, True):
@@ -55,6 +57,29 @@ def in_range(result, row_count):
         limit = ROW_LIMIT if row_count is None else row_count
         assert result.rows.max() < limit, f"row {result.rows.max()} of {limit}"
         assert result.decision is fidx.Decision.ROWS
+
+
+def many_as_single(mutant, predicate):
+    """evaluate_many has a short way for Bloom filters in memory: it answers and refuses as opening each file does."""
+    whole = mutant.payload
+    sources = [whole, whole[:-1], whole + b"\0", bytearray(whole), whole[: len(whole) * 3 // 4], whole]
+    single = []
+    for source in sources:
+        try:
+            single.append(fidx.open_index(source, mutant.schema).evaluate(predicate, row_count=mutant.row_count))
+        except fidx.FileIndexError:
+            single.append(None)
+    sound = [number for number, result in enumerate(single) if result is not None]
+    many = fidx.evaluate_many([sources[number] for number in sound], mutant.schema, predicate,
+                              row_counts=[mutant.row_count] * len(sound))
+    assert many == [single[number] for number in sound], "evaluate_many differs from evaluate"
+    for number, result in enumerate(single):
+        if result is None:
+            try:
+                fidx.evaluate_many([sources[number]] * 5, mutant.schema, predicate, row_counts=[mutant.row_count] * 5)
+            except fidx.FileIndexError:
+                continue
+            raise AssertionError("evaluate_many answers for a file that open_index refuses")
 
 
 def source_of(mutant):
