@@ -22,7 +22,7 @@ from .predicate import And, Leaf, Or, Predicate
 from .result import REMAIN, SKIP, rows_result
 from .types import refusal
 
-__all__ = ["Bound", "evaluate"]
+__all__ = ["Bound", "bound_predicate", "evaluate"]
 
 FEW_KEYS = 16
 MOST_STEPS = 64            # of a BloomPruner's program
@@ -46,9 +46,10 @@ class Bound:
     ValueError : a column that the schema lacks, a literal that does not parse; TypeError : what cannot be compared.
     """
 
-    __slots__ = ("program",)
+    __slots__ = ("program", "predicate", "timezone", "types")
 
     def __init__(self, predicate, schema, timezone="UTC"):
+        self.predicate, self.timezone = predicate, timezone
         if isinstance(predicate, str):
             from .sql import parse_where        # here: its parser takes a tenth of a second to import
             predicate = parse_where(predicate)
@@ -67,6 +68,13 @@ class Bound:
             else:
                 program.append(node)
         self.program = program
+        self.types = {name: schema[name] for name in
+                      {step.column.name for step in program if type(step) is _BoundLeaf}}
+
+    def fits(self, schema, timezone):
+        """Whether the predicate means the same for another schema: its columns have the same types."""
+        return (timezone is self.timezone or timezone == self.timezone) and all(
+            schema.get(name) is known or schema.get(name) == known for name, known in self.types.items())
 
     def bloom_pruner(self):
         """The predicate for many files of Bloom filters at once, or None where that path does not take it."""
@@ -79,14 +87,33 @@ class Bound:
         return BloomPruner([encode_modified_utf8(leaf.name) for leaf in leaves], [leaf.hashes for leaf in leaves], program)
 
 
+_recent = {}               # id of a predicate -> its Bound, which keeps the predicate and so the id
+RECENT_MOST = 16
+
+
+def bound_predicate(predicate, schema, timezone="UTC"):
+    """The predicate bound to a schema; one of the last few again where it fits.
+
+    Callers put one predicate object to file after file, and binding hundreds of literals takes longer than an answer.
+    Parameters and errors as of `Bound`.
+    """
+    found = _recent.get(id(predicate))
+    if found is None or not found.fits(schema, timezone):
+        found = Bound(predicate, schema, timezone)
+        if len(_recent) >= RECENT_MOST:
+            _recent.clear()
+        _recent[id(predicate)] = found
+    return found
+
+
 class _BoundLeaf:
     """A leaf, its column's name in the index, and the keys it selects."""
 
-    __slots__ = ("name", "type", "null_test", "keys", "negate", "exact", "order", "everything", "nothing", "hashed",
-                 "_hashes")
+    __slots__ = ("column", "name", "type", "null_test", "keys", "negate", "exact", "order", "everything", "nothing",
+                 "hashed", "_hashes")
 
     def __init__(self, leaf, schema, timezone):
-        column = leaf.column
+        column = self.column = leaf.column
         self.type = column_type(column, schema)
         self.name = column.index_name
         bound = bind(leaf, self.type, timezone)

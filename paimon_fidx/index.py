@@ -16,7 +16,7 @@ from .core.container import Container
 from .core.cursor import Source
 from .core.roaring import all_rows
 from .errors import CorruptError, FileIndexError, NotAnswerable, UnsupportedError
-from .evaluate import Bound, column_type, evaluate
+from .evaluate import Bound, bound_predicate, column_type, evaluate
 from .predicate import Column, col
 from .result import REMAIN, SKIP, Decision, rows_result
 from .types import PaimonType, parse_schema, refusal
@@ -193,11 +193,11 @@ class FileIndex:
             return evaluate(bound, self, self._known_rows).minus(deleted)
 
     def _bind(self, predicate, timezone):
-        # The last one is kept: many callers ask the same object again.
+        # The last one is kept: many callers ask the same object of the same file again.
         if isinstance(predicate, Bound):
             return predicate
         if self._bound[0] is not predicate or self._bound[1] != timezone:
-            self._bound = (predicate, timezone, Bound(predicate, self._schema, timezone))
+            self._bound = (predicate, timezone, bound_predicate(predicate, self._schema, timezone))
         return self._bound[2]
 
     def count(self, predicate=None, row_count=None, deleted=None, timezone="UTC"):
@@ -416,33 +416,34 @@ def evaluate_many(sources, schema, predicate, row_counts=None, deleted=None, thr
     >>> evaluate_many([a, b], {"city": "STRING"}, col("city") == "Oslo")        # doctest: +SKIP
     [IndexResult(SKIP), IndexResult(ROWS, 3 rows, exact)]
     """
-    sources = list(sources)
+    sources = sources if type(sources) is list else list(sources)
     schema = _schema(schema)
-    bound = Bound(predicate, schema, timezone)
-    row_counts = [None] * len(sources) if row_counts is None else list(row_counts)
-    deleted = [None] * len(sources) if deleted is None else list(deleted)
-    if not len(sources) == len(row_counts) == len(deleted):
-        raise ValueError(f"{len(sources)} sources, {len(row_counts)} row_counts, {len(deleted)} deleted: not as many")
+    bound = bound_predicate(predicate, schema, timezone)
+    row_counts = row_counts if row_counts is None else list(row_counts)
+    deleted = deleted if deleted is None else list(deleted)
+    for name, given in (("row_counts", row_counts), ("deleted", deleted)):
+        if given is not None and len(given) != len(sources):
+            raise ValueError(f"{len(sources)} sources, {len(given)} {name}: not as many")
 
-    def one(source, row_count, removed):
-        with FileIndex(source, schema) as file:
-            return file.evaluate(bound, row_count, removed)
+    def one(i):
+        with FileIndex(sources[i], schema) as file:
+            return file.evaluate(bound, row_counts and row_counts[i], deleted and deleted[i])
 
-    results = [None] * len(sources)
-    left = range(len(sources))
+    results, left = None, range(len(sources))
     pruner = bound.bloom_pruner() if len(sources) >= MANY else None
     if pruner is not None:
         results, asked = pruner.run(sources, (SKIP, REMAIN, None))
         left = [i for i, result in enumerate(results) if result is None] if asked else ()
+    if results is None:
+        results = [None] * len(sources)
     if threads is None:
         threads = min(os.cpu_count() or 1, 8) if any(isinstance(s, (str, os.PathLike)) for s in sources[:1]) else 1
     if threads <= 1 or len(left) < MANY:
         for i in left:
-            results[i] = one(sources[i], row_counts[i], deleted[i])
-    elif left:
+            results[i] = one(i)
+    else:
         with ThreadPoolExecutor(threads) as pool:
-            work = pool.map(lambda i: one(sources[i], row_counts[i], deleted[i]), left)
-            for i, result in zip(left, work):
+            for i, result in zip(left, pool.map(one, left)):
                 results[i] = result
     return results
 
