@@ -3,10 +3,13 @@
     from paimon_fidx.table import open_table
     open_table("warehouse/db.db/orders").scan(where="status = 'PENDING'").to_arrow()
 
-Rooms, from the top: ``opening`` (Table) -> ``rewrite`` (indexes for existing files) -> ``commit``, ``wanted``,
-``stored`` -> ``entries`` (whole manifest entries), and ``opening`` -> ``scan`` (Scan, Split) -> ``plan`` (files of a snapshot), ``verdict`` (what
+Rooms, from the top: ``opening`` (Table) -> ``scan`` (Scan, Split) -> ``plan`` (files of a snapshot), ``verdict`` (what
 an index says of a file), ``read`` (rows), ``topn``, ``explain`` -> ``spec`` (what is asked) -> ``evolve`` (schemas),
 ``locate`` (index bytes), ``deletion``, ``residual``, ``formats``, ``files`` (records).
+
+Beside ``scan``: ``rewrite`` (indexes for existing files), ``verify`` (``agree``, ``orphans``), ``listing`` ->
+``commit``, ``wanted`` (which index a file should have), ``stored`` (a file's own rows) -> ``entries`` (whole manifest
+entries).
 """
 try:
     import pypaimon as _pypaimon  # noqa: F401
@@ -24,8 +27,9 @@ from .rewrite import FileRewrite, RewriteResult
 from .scan import Scan, ScanStats, Split
 from .topn import TopN
 from .verdict import FileVerdict
+from .verify import FileCheck, VerifyResult
 
 __all__ = [
-    "CommitConflict", "CommitUnknown", "DataFile", "FileGroup", "FileRewrite", "FileVerdict", "ReadMeter",
-    "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "open_table",
+    "CommitConflict", "CommitUnknown", "DataFile", "FileCheck", "FileGroup", "FileRewrite", "FileVerdict", "ReadMeter",
+    "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "VerifyResult", "open_table",
 ]

@@ -80,8 +80,8 @@ class WholeEntries(AnyVersionManifests):
         stored = record["_FILE"]
         unknown = [name for name, value in stored.items() if name not in KNOWN_FIELDS and value is not None]
         if unknown:
-            raise ValueError(f"{stored['_FILE_NAME']}: its manifest entry has {', '.join(unknown)}, which this pypaimon "
-                             "does not write; a newer pypaimon is needed to commit it again")
+            raise ValueError(f"{stored['_FILE_NAME']}: its manifest entry has {', '.join(unknown)}, which this "
+                             "pypaimon does not write; a newer pypaimon is needed to commit it again")
         entry = super()._entry(record)
         if GenericRowSerializer.to_bytes(entry.partition) != record["_PARTITION"]:
             raise ValueError(f"{stored['_FILE_NAME']}: pypaimon would write its partition "

@@ -5,7 +5,7 @@ import io
 
 from ..result import Decision
 
-__all__ = ["render", "table_text"]
+__all__ = ["partition_text", "render", "table_text"]
 
 HEADS = ("file", "partition", "rows", "deleted", "verdict", "selected", "index", "why")
 RIGHT = {"rows", "deleted", "selected", "bytes", "data bytes", "index bytes"}
@@ -42,9 +42,13 @@ def _line(verdict) -> tuple[str, ...]:
     index = "" if verdict.index is None else verdict.index.rsplit("/", 1)[-1]
     if index.startswith(verdict.file.name):
         index = "*" + index[len(verdict.file.name):]  # the data file's name and ...
-    partition = ", ".join(f"{k}={'NULL' if v is None else v}" for k, v in verdict.partition.items())
-    return (verdict.file.name, partition, str(verdict.row_count), deleted, decision, str(verdict.candidates), index,
+    return (verdict.file.name, partition_text(verdict.partition), str(verdict.row_count), deleted, decision, str(verdict.candidates), index,
             verdict.reason)
+
+
+def partition_text(partition: dict) -> str:
+    """``dt=20240101, region=NULL``"""
+    return ", ".join(f"{k}={'NULL' if v is None else v}" for k, v in partition.items())
 
 
 def table_text(heads, lines, always=()) -> str:

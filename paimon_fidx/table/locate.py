@@ -9,7 +9,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 from ..index import open_index
 from .files import DataFile
 
-__all__ = ["opened_index", "local_path"]
+__all__ = ["local_path", "opened_index", "read_index"]
 
 
 @contextmanager
@@ -19,8 +19,7 @@ def opened_index(file_io, file: DataFile, schema: dict):
     file : a DataFile with an index or an index_error; schema : {file column name: PaimonType}
     Raises FileIndexError (damaged), FileNotFoundError (the ``.index`` file is gone), ValueError (several of them).
     """
-    if file.index_error is not None:
-        raise ValueError(f"{file.path}: {file.index_error}; remove all but one from the file's extra files")
+    _check_single(file)
     stream = None
     source = file.index.embedded
     if source is None:
@@ -35,6 +34,20 @@ def opened_index(file_io, file: DataFile, schema: dict):
     finally:
         if stream is not None:
             stream.close()
+
+
+def read_index(file_io, file: DataFile) -> bytes:
+    """The whole index of a data file. Raises FileNotFoundError, ValueError (several of them)."""
+    _check_single(file)
+    if file.index.embedded is not None:
+        return file.index.embedded
+    with _stream(file_io, file) as stream:
+        return stream.read()
+
+
+def _check_single(file: DataFile) -> None:
+    if file.index_error is not None:
+        raise ValueError(f"{file.path}: {file.index_error}; remove all but one from the file's extra files")
 
 
 def _stream(file_io, file: DataFile):

@@ -12,10 +12,12 @@ from ..predicate import ALWAYS, And, Or, Predicate, col
 from ..sql import parse_where
 from ..temporal import zone
 from .evolve import is_constant
+from .listing import file_indexes
 from .rewrite import rewrite_index
 from .scan import Scan
 from .spec import ON_INDEX_ERROR, ScanSpec
 from .topn import TopN
+from .verify import verify_index
 
 __all__ = ["Table", "open_table"]
 
@@ -127,6 +129,35 @@ class Table:
         >>> print(open_table(path).rewrite_index({"file-index.bitmap.columns": "status"}))     # doctest: +SKIP
         """
         return rewrite_index(self.pypaimon, options, _predicate(where), dry_run, threads, progress, timezone)
+
+
+    def verify_index(self, where=None, remove_orphans=False, min_age=None, threads=None, timezone="UTC"):
+        """Checks every index against its data file, row by row, and looks for index files that nobody knows.
+
+        where : None | str | Predicate     on partition columns: only the files of these partitions
+        remove_orphans : bool              remove index files that no snapshot, tag, branch or changelog knows ...
+        min_age : None | timedelta         ... and that are older than this; None is a day. A rewrite that is under way
+                                           has written such files: stay above the time that it takes.
+        threads : None | int               data files checked at once
+
+        Returns a VerifyResult: ``ok``, ``files``, ``orphans``, ``removed``; ``print`` shows it. Raises ValueError
+        (``where`` on another column), OSError and FileIndexError for damaged data files.
+
+        >>> open_table(path).verify_index().ok                                     # doctest: +SKIP
+        True
+        """
+        return verify_index(self.pypaimon, _predicate(where), remove_orphans, min_age, threads, timezone)
+
+    def file_indexes(self, on_index_error="warn", threads=None) -> pa.Table:
+        """Every index of every data file of the latest snapshot, one row each: where it is, and its size.
+
+        on_index_error : "warn" | "raise" | "ignore"     an unusable index: leave it out, or fail
+
+        >>> open_table(path).file_indexes().column("index_type")                   # doctest: +SKIP
+        """
+        if on_index_error not in ON_INDEX_ERROR:
+            raise ValueError(f"on_index_error is one of {', '.join(ON_INDEX_ERROR)}, not {on_index_error!r}")
+        return file_indexes(self.pypaimon, on_index_error, threads)
 
 
 def _predicate(where) -> Predicate:

@@ -14,7 +14,7 @@ from pypaimon.read.split import DataSplit
 from .files import DataFile, DeletionVectorRef, FileGroup, IndexRef
 from .manifests import AnyVersionManifests
 
-__all__ = ["Plan", "data_file", "is_dedicated", "plan_files"]
+__all__ = ["Plan", "data_file", "is_dedicated", "plan_files", "split_groups"]
 
 logger = logging.getLogger(__name__)
 
@@ -65,9 +65,14 @@ def _groups(split, evolution: bool) -> list[FileGroup]:
     if evolution:
         return _row_id_groups(split)
     if split.raw_convertible:
-        return [_single(split, i) for i in range(len(split.files))]
+        return split_groups(split)
     files = tuple(_data_file(split, i) for i in range(len(split.files)))
     return [FileGroup(files, "primary-key files that may hold several versions of a row are merged", split)]
+
+
+def split_groups(split) -> list[FileGroup]:
+    """One group per file of a DataSplit whose files' rows are the table's rows."""
+    return [_single(split, i) for i in range(len(split.files))]
 
 
 def _row_id_groups(split) -> list[FileGroup]:

@@ -22,7 +22,7 @@ from .commit import CommitUnknown, exchange
 from .entries import identity, read_snapshot
 from .evolve import FileSchema, is_constant
 from .evolve import rewrite as rewrite_predicate
-from .explain import table_text
+from .explain import partition_text, table_text
 from .files import DataFile
 from .locate import opened_index
 from .plan import data_file, is_dedicated
@@ -30,7 +30,7 @@ from .spec import ScanSpec
 from .stored import NotReadable, file_batches
 from .wanted import Wanted, table_options
 
-__all__ = ["FileRewrite", "RewriteResult", "chosen_entries", "latest_table", "rewrite_index"]
+__all__ = ["FileRewrite", "RewriteResult", "Run", "chosen_entries", "latest_table", "rewrite_index"]
 
 MAX_THREADS = 4  # each holds the indexed columns of one data file
 HEADS = ("file", "partition", "rows", "action", "bytes", "place", "indexes", "why")
@@ -77,8 +77,8 @@ class RewriteResult:
 
     def __str__(self):
         rows = [
-            (f.path.rsplit("/", 1)[-1], ", ".join(f"{k}={'NULL' if v is None else v}" for k, v in f.partition.items()),
-             str(f.row_count), f.action, str(f.index_bytes) if f.index_bytes else "",
+            (f.path.rsplit("/", 1)[-1], partition_text(f.partition), str(f.row_count), f.action,
+             str(f.index_bytes) if f.index_bytes else "",
              "" if not f.index_bytes else "embedded" if f.embedded else "file", ", ".join(f.indexes), f.reason)
             for f in self.files
         ]
@@ -95,7 +95,7 @@ def rewrite_index(table, options=None, where=ALWAYS, dry_run=False, threads=None
     table = latest_table(table)
     options = table_options(table, options)
     base = read_snapshot(table)
-    run = _Run(table, options, base, dry_run)
+    run = Run(table, options, base, dry_run)
     threads = min(MAX_THREADS, os.cpu_count() or 1) if threads is None else max(1, threads)
     entries = chosen_entries(table, base, where, timezone)
     shared = _shared_row_ids(table, base)
@@ -159,10 +159,10 @@ def _shared_row_ids(table, snapshot) -> frozenset:
     return frozenset(shared)
 
 
-class _Run:
+class Run:
     """One run: what is wanted of each schema's files, and the names of the files it has written."""
 
-    def __init__(self, table, options, base, dry_run):
+    def __init__(self, table, options, base, dry_run=False):
         self.table, self.options, self.base, self.dry_run = table, options, base, dry_run
         self.written = []
         self._wanted, self._lock = {}, threading.Lock()
@@ -183,8 +183,8 @@ class _Run:
                 self._wanted[key] = Wanted(self.options, self.table, schema.fields, file.write_cols)
             return self._wanted[key]
 
-    def one(self, entry, shared):
-        """(FileRewrite, the new DataFileMeta or None) of one entry."""
+    def one(self, entry, shared=frozenset()):
+        """(FileRewrite, the new DataFileMeta or None) of one entry. shared : names of files that share row ids."""
         file = data_file(entry.file, entry.bucket, entry.partition)
         wanted = self.wanted(file)
         if is_dedicated(file.name):
@@ -233,7 +233,7 @@ class _Run:
 
     def _refused(self, entry) -> str | None:
         """Why committing an entry would change it; None when it would not."""
-        if not self.table.options.row_tracking_enabled():
+        if self.base.id is None or not self.table.options.row_tracking_enabled():  # or: it never was committed
             return None
         file = entry.file
         if file.file_source is None or not file.min_sequence_number or not file.max_sequence_number or \

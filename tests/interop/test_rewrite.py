@@ -1,6 +1,7 @@
 """What a rewrite leaves to others: Java expires snapshots, plans and reads, pypaimon_rust reads."""
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,13 +66,25 @@ def test_java_expires_what_pypaimon_wrote(java, warehouse, partitioned, options)
     assert java.plan(path, "id", "EQUAL", [5])["rows"] == 1 and java.plan(path) == before
 
 
+def test_what_a_rewrite_replaced_outlives_javas_expiry_and_is_found(java, warehouse):
+    warehouse.create(options=IN_FILES)
+    warehouse.write(rows(1, 2, 3))
+    old = warehouse.table().rewrite_index(ON_ID).files[0].index_path
+    new = warehouse.table().rewrite_index({"file-index.bsi.columns": "id"}).files[0].index_path
+    assert java.expire(warehouse.path()) == 2
+    result = warehouse.table().verify_index(remove_orphans=True, min_age=datetime.timedelta(0))
+    assert result.ok and [Path(o.path).name for o in result.removed] == [Path(old).name]
+    assert warehouse.index_files() == {Path(new).name}
+    assert java.plan(warehouse.path(), "id", "EQUAL", [2])["rows"] == 1
+
+
 def test_java_plans_the_same_files_by_their_statistics(java, warehouse):
     warehouse.create(options=IN_FILES | {"metadata.stats-mode": "full"})
     for start in range(0, 60, 10):
         warehouse.write(rows(*range(start, start + 10)))
     path = warehouse.path()
-    questions = [("id", "EQUAL", [25]), ("id", "GREATER_THAN", [41]), ("id", "EQUAL", [1000]), ("name", "EQUAL", ["zz"]),
-                 ("name", "IS_NULL", [])]
+    questions = [("id", "EQUAL", [25]), ("id", "GREATER_THAN", [41]), ("id", "EQUAL", [1000]),
+                 ("name", "EQUAL", ["zz"]), ("name", "IS_NULL", [])]
     before, entries = [java.plan(path, *q)["files"] for q in questions], live_records(path)
     assert [len(files) for files in before] == [1, 2, 0, 0, 0]
     warehouse.table().rewrite_index({"file-index.bitmap.columns": "id,name"})

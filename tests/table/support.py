@@ -162,7 +162,7 @@ def live_records(table) -> dict[str, dict]:
 
 
 def without_index(records: dict) -> dict:
-    """Raw entries without what rewriting an index changes; a field that a version does not know is one without value."""
+    """Raw entries without what rewriting an index changes; a field that a version does not know has no value."""
     kept = {}
     for name, record in records.items():
         file = {k: v for k, v in record["_FILE"].items()
