@@ -28,14 +28,14 @@ def build_index(batches, options, schema=None):
 
     Parameters
     ----------
-    batches : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pyarrow, polars, duckdb, nanoarrow, pandas),
-        or an iterable of such; rows are numbered through all of them
+    batches : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pyarrow, polars, duckdb, nanoarrow,
+        pandas), or an iterable of such; rows are numbered through all of them
     options : Mapping[str, str]   table options, see :mod:`paimon_fidx.options`, or an ``IndexOptions``
-    schema : ``{name: Paimon SQL type}``, a pyarrow schema, or a Paimon schema's fields; by default the Arrow types decide
+    schema : ``{name: Paimon SQL type}``, a pyarrow schema, or a Paimon schema's fields; else the Arrow types decide
 
     Raises
     ------
-    ValueError   an option that is unknown or cannot be read, a column that is missing, a value that does not fit its type
+    ValueError   an unknown or unreadable option, a column that is missing, a value that does not fit its type
     UnsupportedError   (a ValueError too) a column type that the index cannot hold
     TypeError   ``batches`` is no Arrow data
     """
@@ -131,8 +131,8 @@ class IndexWriter:
             type_ = types[plan.column]
             if plan.map_key is not None and type_ is not None:
                 if type_.root != "MAP":
-                    raise UnsupportedError(f"{option}: column {plan.column!r}", expected="a MAP, to index one of its keys",
-                                           found=type_.sql())
+                    raise UnsupportedError(f"{option}: column {plan.column!r}",
+                                           expected="a MAP, to index one of its keys", found=type_.sql())
                 if type_.key.root not in STRINGS:
                     raise UnsupportedError(f"{option}: column {plan.column!r}", expected="a MAP with strings as keys",
                                            found=type_.sql())
@@ -154,8 +154,9 @@ class IndexWriter:
         for name, fed in self._fields.items():
             found = [i for i, known in enumerate(names) if known == name]
             if len(found) != 1:
-                raise ValueError(f"column {name!r} is indexed but {'missing from' if not found else 'twice in'} the Arrow batch, "
-                                 f"which has {', '.join(names[:20])}")
+                wrong = "twice in" if found else "missing from"
+                raise ValueError(f"column {name!r} is indexed but {wrong} the Arrow batch, which has "
+                                 f"{', '.join(names[:20])}")
             for column in fed:
                 column.check(schema, found[0])
             places.append((found[0], fed))

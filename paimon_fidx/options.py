@@ -11,8 +11,8 @@
     bsi
     range-bitmap   chunk-size (16kb; 0b for BOOLEAN, TINYINT and SMALLINT)
 
-Values mean what they mean to Java Paimon. Options that do not begin with ``file-index.`` belong to other parts of a table
-and are not looked at; among those that do, an unknown one is an error.
+Values mean what they mean to Java Paimon. Options that do not begin with ``file-index.`` belong to other parts of a
+table and are not looked at; among those that do, an unknown one is an error.
 """
 from __future__ import annotations
 

@@ -228,7 +228,8 @@ cdef object source_of(str form, int kind, str logical, int scale):
         digits = form[2:].split(",")
         if int(digits[1]) != scale:
             return None
-        source = {"32": FROM_I32, "64": FROM_I64, "256": FROM_D256}.get(digits[2] if len(digits) > 2 else "128", FROM_D128)
+        bits = digits[2] if len(digits) > 2 else "128"
+        source = {"32": FROM_I32, "64": FROM_I64, "256": FROM_D256}.get(bits, FROM_D128)
         return source, 1, 1
     return None
 

@@ -755,8 +755,8 @@ cdef class Writer:
                 if i == 0 or size > most - used:
                     if 4 + size > most:
                         with gil:
-                            raise ValueError(f"column {codes.column.label!r}: a key that takes {size - 8} bytes does not fit into an "
-                                             f"index block of {most} bytes (option index-block-size)")
+                            raise ValueError(f"column {codes.column.label!r}: a key that takes {size - 8} bytes does not "
+                                             f"fit into an index block of {most} bytes (option index-block-size)")
                     block_count += 1
                     heads_len += size - 4
                     blocks_len += 4

@@ -149,7 +149,10 @@ def size_of(int items, double fpp):
     cdef int bit_count
     cdef int64_t hashes
     ln2 = math.log(2)
-    log = math.log(fpp) if fpp > 0 and not math.isinf(fpp) else (-math.inf if fpp == 0 else abs(fpp) if fpp > 0 else math.nan)
+    if fpp > 0:
+        log = math.log(fpp)                # of infinity too
+    else:
+        log = -math.inf if fpp == 0 else math.nan
     bits = -items * log / (ln2 * ln2)
     bit_count = 0 if bits != bits else <int> max(min(bits, 2147483647.0), -2147483648.0)
     bit_count = <int> <uint32_t> (<int64_t> bit_count + 8 - bit_count % 8)     # wraps as Java's int does

@@ -350,7 +350,8 @@ cdef class Codes:
 
 # ---------------------------------------------------------------------------------------------- fixed-width keys
 
-cdef void extremes(const key_t* values, Py_ssize_t n, const uint64_t* valid, int64_t* least, int64_t* most) noexcept nogil:
+cdef void extremes(const key_t* values, Py_ssize_t n, const uint64_t* valid, int64_t* least,
+                   int64_t* most) noexcept nogil:
     cdef Py_ssize_t i = 0
     cdef key_t low, high
     while not is_valid(valid, i):

@@ -35,7 +35,8 @@ cdef class KeyColumn:
     cdef list held                 # keeps what was not
 
 
-cdef inline void bytes_at(const BytesChunk* chunk, Py_ssize_t slot, const uint8_t** at, Py_ssize_t* size) noexcept nogil:
+cdef inline void bytes_at(const BytesChunk* chunk, Py_ssize_t slot, const uint8_t** at,
+                          Py_ssize_t* size) noexcept nogil:
     """The bytes in one slot of a chunk."""
     cdef const int32_t* view
     if chunk.layout == SMALL_OFFSETS:

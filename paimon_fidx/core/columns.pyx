@@ -14,20 +14,21 @@ form of the keys is used where it stands; strings always are.
     key kind          Paimon types                              key
     BOOL              BOOLEAN                                   0 or 1
     INT8 INT16 INT32  TINYINT, SMALLINT, INT, DATE, TIME        value; days; milliseconds of the day
-    INT64             BIGINT, TIMESTAMP, DECIMAL                value; milliseconds (p <= 3) or microseconds; unscaled value
-    FLOAT32 FLOAT64   FLOAT, DOUBLE                             bits b, or b ^ 0x7ff.. when negative; NaN in its one standard form
+    INT64             BIGINT, TIMESTAMP, DECIMAL                value; milliseconds (p <= 3) or microseconds; unscaled
+    FLOAT32 FLOAT64   FLOAT, DOUBLE                             bits b, or b ^ 0x7ff.. when negative; one NaN
     BYTES             CHAR, VARCHAR, STRING, BINARY, ...        the bytes
 
 Values finer than their type are rounded towards minus infinity, as Java Paimon does.
 """
 from libc.stdint cimport int8_t, int16_t, uint16_t
-from libc.string cimport memset, strcmp
+from libc.string cimport memcpy, memset, strcmp
 
 cimport cython
 
 from paimon_fidx.core.arrow cimport (
-    FROM_BOOL, FROM_BYTES, FROM_D128, FROM_D256, FROM_F32, FROM_F64, FROM_I8, FROM_I16, FROM_I32, FROM_I64, FROM_NULL, FROM_U8,
-    FROM_U16, FROM_U32, FROM_U64, ArrayHandle, ArrowArray, ArrowSchema, SchemaHandle, describe, plain_schema, source_of, text)
+    FROM_BOOL, FROM_BYTES, FROM_D128, FROM_D256, FROM_F32, FROM_F64, FROM_I8, FROM_I16, FROM_I32, FROM_I64, FROM_NULL,
+    FROM_U8, FROM_U16, FROM_U32, FROM_U64, ArrayHandle, ArrowArray, ArrowSchema, SchemaHandle, describe, plain_schema,
+    source_of, text)
 from paimon_fidx.core.keys cimport BOOL, BYTES, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64
 from paimon_fidx.core.planes cimport build_kernels
 
@@ -116,7 +117,8 @@ cdef class Column:
                 break
         found = source_of(text(field.format), self.kind, self.logical, self.scale) if inside else None
         if found is None:
-            raise UnsupportedError(f"column {self.label!r}", expected=self.expected(), found=f"Arrow type {describe(top)}",
+            raise UnsupportedError(f"column {self.label!r}", expected=self.expected(),
+                                   found=f"Arrow type {describe(top)}",
                                    hint="cast the column, or give the schema it is stored with")
         return found
 
@@ -219,7 +221,7 @@ cdef class Gather:
             return False
         at = <const uint8_t*> array.c.buffers[1] + width * (array.c.offset + array.first)
         if at == NULL or <size_t> at % width:
-            return False               # Arrow recommends alignment but does not promise it
+            return False               # add_numbers copies it
         if width == 8:
             self.keys.wide = <const int64_t*> at
         else:
@@ -328,18 +330,28 @@ cdef class Gather:
         cdef int64_t* wide = NULL
         cdef int64_t* taken
         cdef int32_t* narrow = NULL
-        cdef const uint64_t* valid
+        cdef void* aligned = NULL
+        cdef size_t width
         cdef bint fits = True
         if values == NULL:
             raise self.broken("no values")
         if index != NULL:
             start, slots = 0, array.offset + array.length
+        width = source_width(source)
+        if <size_t> values % min(width, 8):    # Arrow recommends alignment but does not promise it
+            aligned = self.arena.take(width * (slots + 1))
+            memcpy(aligned, <const uint8_t*> values + width * start, width * slots)
+            values, start = aligned, 0
         if keys.narrow != NULL and direct and index == NULL and self.convert_narrow(
                 source, values, start, slots, <int32_t*> out + self.done):
             self.zero_nulls(<int32_t*> out + self.done, NULL, count)
+            self.arena.drop(aligned)
             return 0
         # Everything else goes through 64 bits: converted, NULL rows cleared, scaled, checked, stored.
-        wide = <int64_t*> out + self.done if keys.wide != NULL and index == NULL else <int64_t*> self.arena.take(8 * slots)
+        if keys.wide != NULL and index == NULL:
+            wide = <int64_t*> out + self.done
+        else:
+            wide = <int64_t*> self.arena.take(8 * slots)
         fits = self.convert_wide(source, values, start, slots, wide, index == NULL)
         if index != NULL:
             taken = <int64_t*> out + self.done if keys.wide != NULL else <int64_t*> self.arena.take(8 * count)
@@ -350,6 +362,7 @@ cdef class Gather:
                 fits = not self.any_taken(array, index, count)
             self.arena.drop(wide)
             wide = taken
+        self.arena.drop(aligned)
         self.zero_nulls(NULL, wide, count)
         if not fits:
             raise ValueError(f"column {self.column.label!r}: a decimal does not fit into the 64 bits an index keeps")
@@ -633,6 +646,17 @@ cdef inline bint same_bytes(const uint8_t* a, const uint8_t* b, Py_ssize_t size)
     return True
 
 
+cdef size_t source_width(int source) noexcept nogil:
+    """Bytes of one value in its buffer."""
+    if source == FROM_I16 or source == FROM_U16:
+        return 2
+    if source == FROM_I32 or source == FROM_U32 or source == FROM_F32:
+        return 4
+    if source == FROM_I64 or source == FROM_U64 or source == FROM_F64:
+        return 8
+    return 16 if source == FROM_D128 else 32 if source == FROM_D256 else 1
+
+
 cdef inline bint fits_word(const uint64_t* words, int count) noexcept nogil:
     """Whether a two's complement number of several words is one of 64 bits."""
     cdef uint64_t sign = <uint64_t> (<int64_t> words[0] >> 63)
@@ -723,7 +747,7 @@ cdef void clear_bits(uint64_t* words, Py_ssize_t start, Py_ssize_t count) noexce
 
 cdef void copy_bits(const uint8_t* bits, Py_ssize_t start, Py_ssize_t count, uint64_t* words,
                     Py_ssize_t at) noexcept nogil:
-    """Clears in ``words`` (from bit ``at``) what is clear in ``bits`` (from bit ``start``); both hold ``count`` bits."""
+    """Clears in ``words`` (from bit ``at``) what is clear in ``bits`` (from bit ``start``), ``count`` bits of each."""
     cdef Py_ssize_t i = 0, left
     cdef uint64_t word
     cdef int shift, k

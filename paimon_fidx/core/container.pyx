@@ -130,7 +130,7 @@ def java_utf(str name):
         else:
             body += bytes((0xE0 | unit >> 12, 0x80 | unit >> 6 & 0x3F, 0x80 | unit & 0x3F))
     if len(body) > MOST_NAME:
-        raise ValueError(f"the name {name[:40]!r}... takes {len(body)} bytes, more than the {MOST_NAME} a file can hold")
+        raise ValueError(f"the name {name[:40]!r}... takes {len(body)} bytes, more than the {MOST_NAME} of a file")
     return len(body).to_bytes(2, "big") + bytes(body)
 
 

@@ -51,7 +51,8 @@ cdef inline bint as_runs(uint32_t cardinality, uint32_t run_count) noexcept nogi
     return runs_len(run_count) < plain_len(cardinality)
 
 
-cdef Py_ssize_t serialized_len(const uint32_t* cardinality, const uint32_t* run_count, Py_ssize_t chunks) noexcept nogil:
+cdef Py_ssize_t serialized_len(const uint32_t* cardinality, const uint32_t* run_count,
+                               Py_ssize_t chunks) noexcept nogil:
     cdef Py_ssize_t i, containers = 0, body = 0
     cdef bint any_run = False
     for i in range(chunks):
@@ -91,7 +92,7 @@ cdef class Planes:
         return self.words + i * self.plane_len
 
     cdef int slice_narrow(self, const int32_t* values, int slice_count, uint64_t* signs) except -1 nogil:
-        """Fills the first planes with the bits of the values: of the magnitudes, with the signs apart, if ``signs`` is given."""
+        """Fills the first planes with the bits of the values; with ``signs``, of the magnitudes, the signs apart."""
         if signs == NULL:
             _kernels.slice32(values, self.row_count, slice_count, self.words, self.plane_len)
         else:
@@ -143,7 +144,8 @@ cdef class Planes:
 
     cdef Py_ssize_t length(self, Py_ssize_t i) noexcept nogil:
         """Bytes of plane ``i`` as it was measured last."""
-        return serialized_len(self.cardinality + i * self.chunk_count, self.run_count + i * self.chunk_count, self.chunk_count)
+        cdef Py_ssize_t first = i * self.chunk_count
+        return serialized_len(self.cardinality + first, self.run_count + first, self.chunk_count)
 
     cdef int write(self, Py_ssize_t i, const uint64_t* mask, Output out) except -1 nogil:
         """Appends plane ``i``, measured with the same mask before."""

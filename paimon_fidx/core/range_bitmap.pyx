@@ -571,7 +571,7 @@ cdef class Writer:
         self.write_slices(planes, out)
 
     cdef Planes slice_codes(self, Codes codes):
-        """The bit slices of the codes, then the existence bitmap; without any key Java still has 64 slices, all empty."""
+        """The bit slices of the codes, then the existence bitmap; without any key Java still has 64 slices."""
         cdef int slices = max(bit_length(<uint64_t> max(codes.distinct_count - 1, 0)), 1)
         cdef Planes planes
         if codes.distinct_count == 0:
@@ -623,7 +623,7 @@ cdef class Writer:
     cdef int write_variable(self, Codes codes, int kind, Py_ssize_t behind, Output out) except -1:
         """Chunks end where the next key, or its be32 offset, no longer fits into chunk_size bytes."""
         cdef Py_ssize_t count = codes.distinct_count, chunk_count = 0, i = 0, size, used, chunks_len = 0, keys_len = 0
-        cdef Py_ssize_t length, chunk, first, end, keys_off = 0, key_off, chunk_off = 0
+        cdef Py_ssize_t length, chunk, first, end, keys_off = 0, key_off, behind_first
         cdef uint8_t* base
         cdef uint8_t* at
         cdef uint8_t* chunks
@@ -640,7 +640,8 @@ cdef class Writer:
                 used = 0
                 while i < count:
                     size = key_len(codes, 0, i)
-                    if size > self.chunk_size - used or 4 > self.chunk_size - 4 * (i - chunk_first[chunk_count - 1] - 1):
+                    behind_first = i - chunk_first[chunk_count - 1] - 1
+                    if size > self.chunk_size - used or 4 > self.chunk_size - 4 * behind_first:
                         break
                     used += size
                     i += 1

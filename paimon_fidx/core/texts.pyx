@@ -59,7 +59,8 @@ cdef inline uint64_t hash_bytes(const uint8_t* data, Py_ssize_t size) noexcept n
     """Two words at a time, each pair multiplied to 128 bits and folded; the ends of a string may overlap."""
     cdef uint64_t hash = SEED ^ <uint64_t> size, a, b
     while size > 16:
-        hash = fold(load64(data) ^ <uint64_t> 0xA0761D6478BD642F ^ hash, load64(data + 8) ^ <uint64_t> 0xE7037ED1A0B428DB)
+        hash = fold(load64(data) ^ <uint64_t> 0xA0761D6478BD642F ^ hash,
+                    load64(data + 8) ^ <uint64_t> 0xE7037ED1A0B428DB)
         data += 16
         size -= 16
     if size >= 8:
@@ -279,7 +280,7 @@ cdef void squeeze_moves(uint64_t mask, uint64_t* moves) noexcept nogil:
 
 cdef int sort_strings(const Text* texts, uint32_t* numbers, Py_ssize_t n, uint64_t* words, uint64_t* spare,
                       Arena arena) except -1 nogil:
-    """Sorts ``numbers`` by the strings they stand for. Groups still tied wait on a stack, so no input can nest calls."""
+    """Sorts ``numbers`` by the strings they stand for. Groups still tied wait on a stack: no input can nest calls."""
     cdef Group* waiting = NULL
     cdef Py_ssize_t waiting_count = 0, capacity = 64, i, j, depth
     cdef Group group
@@ -333,8 +334,8 @@ cdef Py_ssize_t sort_group(const Text* texts, uint32_t* numbers, Py_ssize_t n, P
     """Orders distinct strings that agree up to ``depth`` by what tells them apart next; returns the depth reached.
 
     The bytes all of them share are skipped. Of the 16 that follow, only bits that differ somewhere are kept, highest
-    first (decimal digits differ in 4 bits of 8), as many as fit above the string's place in 64 bits. Strings whose words
-    in ``order`` are equal above ``row_bits`` are still tied: they agree up to the depth returned. Ends count as zeros;
+    first (decimal digits differ in 4 bits of 8), as many as fit above the string's place in 64 bits. Strings whose
+    words in ``order`` are equal above ``row_bits`` are still tied: they agree up to the depth returned. Ends count as zeros;
     where nothing but ends differs, the length decides.
     """
     cdef Py_ssize_t i, common, k
@@ -382,7 +383,8 @@ cdef Py_ssize_t sort_group(const Text* texts, uint32_t* numbers, Py_ssize_t n, P
     else:
         # Sixteen zero bytes, or the end before them: shorter ones first, the others are tied behind the zeros.
         for i in range(n):
-            words[i] = <uint64_t> min(<Py_ssize_t> texts[numbers[i]].size - common, <Py_ssize_t> 16) << row_bits | <uint64_t> i
+            k = min(<Py_ssize_t> texts[numbers[i]].size - common, <Py_ssize_t> 16)
+            words[i] = <uint64_t> k << row_bits | <uint64_t> i
         bits0 = 5
         common += 16
     order[0] = sort_words(words, spare, n, row_bits, row_bits + bits0 + bits1)
