@@ -4,8 +4,8 @@
     python bench/binlog.py FloatVector        cases whose name holds one of the words
     python bench/binlog.py --rows 100000      other columns than of 500,000 rows
 
-Both sides read files from the page cache, one thread, in turns; printed per case: the median CPU times of both and pyarrow's
-time as a percentage of ours (100 is the speed of pyarrow, which is the limit; the project promises 90). pyarrow gives
+Both sides read files from the page cache, one thread, in turns; printed per case: the median CPU times of both and
+pyarrow's as a percentage of ours (100 is the speed of pyarrow, the limit; the project promises 90). pyarrow gives
 the stored column, we the column of the field's type, checked: vectors as lists, text as valid UTF-8. Where the type is
 not the stored one (Array, SparseFloatVector) pyarrow has done only half of the work. Opening: one batch call over
 small files in memory, descriptor and events walked, extras left alone; files a second on one core.
@@ -56,7 +56,8 @@ def columns(rows: int) -> dict[str, tuple[str, pa.Array, bool]]:
         "SparseFloatVector 40": ("SparseFloatVector", pa.ListArray.from_arrays(
             pa.array(np.arange(few + 1) * 40, pa.int32()), pairs), False),
         "Array of 20 Int32": ("Array", pa.ListArray.from_arrays(
-            pa.array(np.arange(few + 1) * 20, pa.int32()), pa.array(rng.integers(0, 10**6, few * 20), pa.int32())), False),
+            pa.array(np.arange(few + 1) * 20, pa.int32()),
+            pa.array(rng.integers(0, 10**6, few * 20), pa.int32())), False),
     }
 
 

@@ -4,22 +4,27 @@ Needs the extra ``arrow`` for rows; descriptors, events and statistics read with
 """
 from __future__ import annotations
 
+import importlib
+
 from .model import DataType, Descriptor, Event, EventType, hybrid_datetime, hybrid_timestamp
 from .reader import Binlog, open_binlog, open_binlogs
 from .stats import Bm25Stats, PkStats, open_bm25_stats, open_pk_stats
 
 __all__ = [
-    "Binlog", "Bm25Stats", "DataType", "Descriptor", "Event", "EventType", "PkStats", "hybrid_datetime",
-    "hybrid_timestamp", "open_binlog", "open_binlogs", "open_bm25_stats", "open_pk_stats", "write_binlog",
-    "write_bm25_stats", "write_delete_log", "write_pk_stats",
+    "Binlog", "Bm25Stats", "DataType", "Descriptor", "Event", "EventType", "PkStats", "Problem", "Segment",
+    "hybrid_datetime", "hybrid_timestamp", "open_binlog", "open_binlogs", "open_bm25_stats", "open_pk_stats",
+    "open_segment", "verify_binlog", "verify_segment", "write_binlog", "write_bm25_stats", "write_delete_log",
+    "write_pk_stats",
 ]
-WRITERS = ("write_binlog", "write_bm25_stats", "write_delete_log", "write_pk_stats")
+# These need pyarrow as soon as they are imported; reading descriptors and statistics does not.
+NEED_ARROW = {
+    "Segment": "segment", "open_segment": "segment",
+    "Problem": "verify", "verify_binlog": "verify", "verify_segment": "verify",
+    "write_binlog": "write", "write_bm25_stats": "write", "write_delete_log": "write", "write_pk_stats": "write",
+}
 
 
 def __getattr__(name: str):
-    # Writers need pyarrow as soon as they are imported; reading descriptors and statistics does not.
-    if name in WRITERS:
-        from . import write
-
-        return getattr(write, name)
+    if name in NEED_ARROW:
+        return getattr(importlib.import_module(f".{NEED_ARROW[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

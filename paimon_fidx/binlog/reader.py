@@ -113,6 +113,18 @@ class Binlog(Events):
                 parts += column.to_pylist()
         return b"".join(parts)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of :meth:`to_arrow`; of the rows it reads no more than it takes to know it."""
+        return self._batches(BATCH_ROWS, None)[0]
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all events, from the footers of their Parquet files."""
+        from . import rows
+
+        return rows.row_count(self, self.kind)
+
     def to_arrow(self, element_type: Any = None) -> pa.Table:
         """All rows: one column named after the field's id, or ``pk`` and ``ts`` of a delete log.
 

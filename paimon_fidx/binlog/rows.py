@@ -16,7 +16,7 @@ from .model import DataType
 if TYPE_CHECKING:
     from .reader import Binlog
 
-__all__ = ["batches_of"]
+__all__ = ["batches_of", "row_count"]
 
 FEW = 1024  # rows read at a time while looking for the kind of arrays
 NARROW = {"INT8": pa.int8(), "INT16": pa.int16(), "INT32": pa.int32(), "INT64": pa.int64(), "BOOL": pa.bool_(),
@@ -32,11 +32,7 @@ def batches_of(binlog: Binlog, kind: str, batch_rows: int | None, element_type: 
     if kind == "index" and binlog.data_type not in (DataType.INT8, DataType.STRING):
         raise UnsupportedError("descriptor.data_type", path=binlog.path, offset=69,
                                expected="0, 2 or 20 for an index file", found=binlog.data_type)
-    parts = []
-    for i in range(binlog.event_count):
-        payload, at = binlog.payload_in(i, pa.allocate_buffer)
-        place = Place(binlog.path, f"event[{i}].payload", at)
-        parts.append((open_payload(payload, place), place))
+    parts = _open(binlog)
     if kind == "delete":
         return _deletes(parts, batch_rows)
     for file, place in parts:
@@ -51,6 +47,22 @@ def batches_of(binlog: Binlog, kind: str, batch_rows: int | None, element_type: 
         plan.settle()
     schema = pa.schema([pa.field(name, plan.type)])
     return schema, _columns(parts, plan, schema, batch_rows)
+
+
+def row_count(binlog: Binlog, kind: str) -> int:
+    """Rows, from the footers."""
+    if kind == "index" and binlog.data_type == DataType.NONE:
+        return binlog.event_count
+    return sum(file.metadata.num_rows for file, _ in _open(binlog))
+
+
+def _open(binlog: Binlog) -> list[tuple[pq.ParquetFile, Place]]:
+    parts = []
+    for i in range(binlog.event_count):
+        payload, at = binlog.payload_in(i, pa.allocate_buffer)
+        place = Place(binlog.path, f"event[{i}].payload", at)
+        parts.append((open_payload(payload, place), place))
+    return parts
 
 
 def _element(wanted: Any) -> pa.DataType | None:
