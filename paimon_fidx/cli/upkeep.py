@@ -1,4 +1,4 @@
-"""The commands that look after a table's indexes: rewrite, verify, indexes.
+"""The commands that look after a table's indexes: rewrite, verify, indexes, advise.
 
 Exit codes beside those of the other commands: 3 also when verify finds a missing, corrupt or stale index; 4 when the
 table changed while its indexes were built, or the commit's outcome is not known.
@@ -102,3 +102,20 @@ def indexes(table, as_json):
     for row in shown:
         row["file_path"] = row["file_path"].rsplit("/", 1)[-1]
     show.rows(found.select(names).schema, shown, len(shown))
+
+
+@cli.command()
+@click.argument("table", type=click.Path())
+@click.option("--query", "-q", "queries", multiple=True, metavar="SQL", help="A WHERE text that is asked. Repeat it.")
+@click.option("--files", "sample_files", type=click.IntRange(min=1), default=4, show_default=True,
+              help="Data files to sample.")
+@click.option("--rows", "sample_rows", type=click.IntRange(min=1), default=1_000_000, show_default=True,
+              help="Rows of each.")
+@JSON
+@_one_line_errors
+def advise(table, queries, sample_files, sample_rows, as_json):
+    """Says which index each column of TABLE should have, by building all kinds on a sample and asking the queries."""
+    from ..table import open_table
+
+    advice = open_table(table).advise(list(queries), sample_files, sample_rows)
+    click.echo(json.dumps(dataclasses.asdict(advice), ensure_ascii=False) if as_json else advice)

@@ -7,7 +7,7 @@ Rooms, from the top: ``opening`` (Table) -> ``scan`` (Scan, Split) -> ``plan`` (
 an index says of a file), ``read`` (rows), ``topn``, ``explain`` -> ``spec`` (what is asked) -> ``evolve`` (schemas),
 ``locate`` (index bytes), ``deletion``, ``residual``, ``formats``, ``files`` (records).
 
-Beside ``scan``: ``rewrite`` (indexes for existing files), ``verify`` (``agree``, ``orphans``), ``listing`` ->
+Beside ``scan``: ``rewrite`` (indexes for existing files), ``verify`` (``agree``, ``orphans``), ``listing``, ``advise`` ->
 ``commit``, ``wanted`` (which index a file should have), ``stored`` (a file's own rows) -> ``entries`` (whole manifest
 entries).
 """
@@ -19,6 +19,7 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
+from .advise import Advice, ColumnAdvice, QueryAdvice
 from .commit import CommitConflict, CommitUnknown
 from .files import DataFile, FileGroup
 from .formats import ReadMeter
@@ -30,6 +31,6 @@ from .verdict import FileVerdict
 from .verify import FileCheck, VerifyResult
 
 __all__ = [
-    "CommitConflict", "CommitUnknown", "DataFile", "FileCheck", "FileGroup", "FileRewrite", "FileVerdict", "ReadMeter",
-    "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "VerifyResult", "open_table",
+    "Advice", "ColumnAdvice", "CommitConflict", "CommitUnknown", "DataFile", "FileCheck", "FileGroup", "FileRewrite",
+    "FileVerdict", "QueryAdvice", "ReadMeter", "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "VerifyResult", "open_table",
 ]

@@ -8,7 +8,7 @@ from ..result import Decision
 __all__ = ["partition_text", "render", "table_text"]
 
 HEADS = ("file", "partition", "rows", "deleted", "verdict", "selected", "index", "why")
-RIGHT = {"rows", "deleted", "selected", "bytes", "data bytes", "index bytes"}
+RIGHT = {"rows", "deleted", "selected", "bytes", "index bytes", "distinct", "nulls"}
 WIDTH = 200
 MAX_PREDICATE = 500  # characters of it are shown
 

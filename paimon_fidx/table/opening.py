@@ -11,6 +11,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from ..predicate import ALWAYS, And, Or, Predicate, col
 from ..sql import parse_where
 from ..temporal import zone
+from .advise import Advice, advise
 from .evolve import is_constant
 from .listing import file_indexes
 from .rewrite import rewrite_index
@@ -158,6 +159,27 @@ class Table:
         if on_index_error not in ON_INDEX_ERROR:
             raise ValueError(f"on_index_error is one of {', '.join(ON_INDEX_ERROR)}, not {on_index_error!r}")
         return file_indexes(self.pypaimon, on_index_error, threads)
+
+    def advise(self, queries=(), sample_files=4, sample_rows=1_000_000) -> Advice:
+        """Which index for which column, measured by building every kind on sampled files and asking it the queries.
+
+        queries : list of str | Predicate     what is asked of the table; without any, every column is looked at
+        sample_files, sample_rows : int       files that are read, spread over the table, and rows of each
+
+        Returns an Advice: ``columns``, ``queries``, ``warnings`` and ``options`` for rewrite_index; ``print`` shows it.
+        Raises ValueError, TypeError (a query that does not fit the table).
+
+        >>> print(open_table(path).advise(["status = 'PENDING'", "amount > 100"]))      # doctest: +SKIP
+        """
+        if isinstance(queries, (str, Predicate)):
+            raise TypeError("queries is a list of WHERE texts or predicates")
+        if sample_files < 1 or sample_rows < 1:
+            raise ValueError("sample_files and sample_rows are 1 or more")
+        queries = [_predicate(where) for where in queries]
+        for where in queries:
+            for column in where.columns():
+                _check_column(column.name, self.pypaimon.field_names, "queries")
+        return advise(self.pypaimon, queries, sample_files, sample_rows)
 
 
 def _predicate(where) -> Predicate:

@@ -68,3 +68,11 @@ def test_indexes_lists_them(orders):
     rows = [json.loads(line) for line in run("indexes", orders, "--json").stdout.splitlines()]
     assert {r["column_name"] for r in rows} >= {"status", "amount"} and {r["storage_type"] for r in rows} == {"FILE"}
     assert "bitmap" in run("indexes", orders).stdout
+
+
+def test_advise_gives_options_that_rewrite_takes(orders):
+    found = json.loads(run("advise", orders, "-q", "status = 'PENDING'", "--json").stdout)
+    assert found["options"] == {"file-index.bitmap.columns": "status"}
+    assert run("rewrite", orders, "-o", "file-index.bitmap.columns=status").exit_code == 0
+    assert "file-index.bitmap.columns = status" in run("advise", orders, "-q", "status = 'PENDING'").stdout
+    assert run("advise", orders, "-q", "absent = 1").exit_code == 2
