@@ -187,7 +187,7 @@ class Segment:
 
     def to_arrow(self, columns: Sequence[str] | None = None, **filters: Any) -> pa.Table:
         """All chunks as one table; parameters and errors as for :meth:`to_batches`."""
-        schema, batches = self._chunks(columns, filters)
+        schema, batches = self.stream(columns, **filters)
         return pa.Table.from_batches(list(batches), schema)
 
     def to_batches(self, columns: Sequence[str] | None = None, **filters: Any) -> Iterator[pa.RecordBatch]:
@@ -205,9 +205,12 @@ class Segment:
         KeyError (a column), ValueError (no primary key known where one is needed);
         CorruptError, TruncatedError, UnsupportedError naming the file
         """
-        return self._chunks(columns, filters)[1]
+        return self.stream(columns, **filters)[1]
 
-    def _chunks(self, columns, filters):
+    def stream(
+        self, columns: Sequence[str] | None = None, **filters: Any
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The schema and the batches of :meth:`to_batches`, for writers that ask for the schema first."""
         if columns is None:
             wanted = [field_id for field_id in sorted(self.fields) if field_id >= FIRST_USER_FIELD]
         else:

@@ -12,7 +12,7 @@ from .paths import FieldFile, SegmentPath, ids_of
 from .reader import Binlog, open_binlog
 from .stats import open_pk_stats
 
-__all__ = ["Problem", "verify_binlog", "verify_segment"]
+__all__ = ["Problem", "problem_of", "verify_binlog", "verify_segment"]
 
 IDS = {"collection_id": 21, "partition_id": 29, "segment_id": 37, "field_id": 45}  # and where they stand in the file
 EXTRAS_AT = 85
@@ -45,7 +45,7 @@ def _verify(path: Path) -> tuple[list[Problem], Binlog | None, int | None]:
     try:
         binlog = open_binlog(path)
     except FileIndexError as error:
-        return [_problem(path, error)], None, None
+        return [problem_of(path, error)], None, None
     for name, found in ids_of(path).items():
         if name in IDS and getattr(binlog, name) != found:
             problems.append(Problem(str(path), IDS[name], f"{name} is {getattr(binlog, name)}, the path says {found}"))
@@ -67,12 +67,13 @@ def _verify(path: Path) -> tuple[list[Problem], Binlog | None, int | None]:
                 problems.append(Problem(str(path), event.offset + 17, "start_timestamp is after end_timestamp"))
         return problems, binlog, table.num_rows
     except FileIndexError as error:
-        return [*problems, _problem(path, error)], binlog, None
+        return [*problems, problem_of(path, error)], binlog, None
     finally:
         binlog.close()
 
 
-def _problem(path: Path, error: FileIndexError) -> Problem:
+def problem_of(path: str | os.PathLike[str], error: FileIndexError) -> Problem:
+    """The problem that an error of reading a file is."""
     text = str(error).removeprefix(f"{error.path}: ") if error.path is not None else str(error)
     return Problem(str(path), error.offset, text)
 
@@ -145,7 +146,7 @@ def _verify_statistics(paths: list[Path], keys_of: list[FieldFile]) -> list[Prob
         try:
             filters.append(open_pk_stats(path))
         except FileIndexError as error:
-            problems.append(_problem(path, error))
+            problems.append(problem_of(path, error))
     if filters and not problems:
         for file in keys_of:
             with open_binlog(file.path) as binlog:

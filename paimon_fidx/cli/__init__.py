@@ -1,5 +1,5 @@
-"""The ``paimon-fidx`` command. ``main`` is its entry point; the commands stand in ``commands`` and ``upkeep``, their
-looks in ``show``."""
+"""The ``paimon-fidx`` command. ``main`` is its entry point; the commands stand in ``commands``, ``upkeep`` and ``binlog``,
+their looks in ``show``."""
 from __future__ import annotations
 
 import sys
@@ -17,7 +17,7 @@ def main(arguments: list[str] | None = None) -> None:
         import rich  # noqa: F401
     except ModuleNotFoundError as missing:
         sys.exit(f"paimon-fidx: this command needs {missing.name}; install it with: pip install 'paimon-fidx[cli,paimon]'")
-    from . import upkeep  # noqa: F401    adds its commands
+    from . import binlog, upkeep  # noqa: F401    they add their commands
     from .commands import cli
 
     cli.main(arguments, prog_name="paimon-fidx")
