@@ -171,11 +171,11 @@ cdef void bounds(const Container* e, uint32_t* least, uint32_t* most) noexcept n
         most[0] = least[0] + le16(e.data + 2)
 
 
-cdef int compare(const Container** s, int slice_count, uint32_t least, uint32_t most, const uint8_t* exist,
+cdef int compare(const ChunkSlices* s, uint32_t least, uint32_t most, const uint8_t* exist,
                   uint64_t lo, uint64_t hi, fidx_work* w) noexcept nogil:
     """Which candidates (`exist`, rows within [least, most]) have lo <= code <= hi; lo <= hi <= max code."""
     cdef Comparison c
-    cdef uint64_t mask = ~<uint64_t> 0 if slice_count >= 64 else (<uint64_t> 1 << slice_count) - 1
+    cdef uint64_t mask = ~<uint64_t> 0 if s.count >= 64 else (<uint64_t> 1 << s.count) - 1
     cdef uint64_t below, low_bit, high_bit
     cdef int i, constant
     cdef bint low_done, high_done, low_in, high_in, any_plane = False
@@ -187,8 +187,8 @@ cdef int compare(const Container** s, int slice_count, uint32_t least, uint32_t 
     cdef bint ended = False, zero_leaves
     cdef int merging = -1      # the phase of the union being collected in the last scratch
     _start(&c, w, exist)
-    for i in range(slice_count - 1, -1, -1):
-        below = mask >> (slice_count - 1 - i)          # bits i..0
+    for i in range(s.count - 1, -1, -1):
+        below = mask >> (s.count - 1 - i)          # bits i..0
         # A bound whose remaining bits cannot exclude anything is decided: all tied rows are inside.
         low_done = lo & below == 0
         high_done = ~hi & below == 0
@@ -216,7 +216,7 @@ cdef int compare(const Container** s, int slice_count, uint32_t least, uint32_t 
         elif (phase == LOW and low_done) or (phase == HIGH and high_done):
             ended = True
             break
-        plane = s[i]
+        plane = slice_at(s, i)
         low_bit = lo >> i & 1
         high_bit = hi >> i & 1
         constant = constant_bit(plane, least, most)
@@ -314,6 +314,19 @@ cdef int compare(const Container** s, int slice_count, uint32_t least, uint32_t 
     return WORDS
 
 
+cdef const Container* find(const Container* items, const Bitmap* bitmap, uint16_t key) noexcept nogil:
+    """The bitmap's container of a chunk, or NULL; chunks in any order."""
+    cdef uint32_t lo = 0, hi = bitmap.count, middle
+    items += bitmap.first
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if items[middle].key < key:
+            lo = middle + 1
+        else:
+            hi = middle
+    return &items[lo] if lo < bitmap.count and items[lo].key == key else NULL
+
+
 cdef bint contains(const Container* s, uint32_t row) noexcept nogil:
     """Whether the chunk's row is in the container (binary search; any bytes end)."""
     cdef int lo = 0, hi, middle
@@ -340,29 +353,31 @@ cdef bint contains(const Container* s, uint32_t row) noexcept nogil:
     return False
 
 
-cdef int equal(const Container** s, int slice_count, uint32_t least, uint32_t most, const uint8_t* exist,
+cdef int equal(const ChunkSlices* s, uint32_t least, uint32_t most, const uint8_t* exist,
                 uint64_t code, fidx_work* w) noexcept nogil:
     """Which candidates have exactly ``code``: the bitsets in one pass, then the few survivors are looked up in the
     sparse slices, which are never unpacked for them."""
     cdef Comparison c
     cdef const Container* sparse[SLICES_MOST]
+    cdef const Container* plane
     cdef bint wanted[SLICES_MOST]
     cdef int i, constant, sparse_count = 0
     cdef uint64_t bit, x
     cdef uint32_t k, row
     _start(&c, w, exist)
-    for i in range(slice_count - 1, -1, -1):
+    for i in range(s.count - 1, -1, -1):
         bit = code >> i & 1
-        constant = constant_bit(s[i], least, most)
+        plane = slice_at(s, i)
+        constant = constant_bit(plane, least, most)
         if constant >= 0:
             if <uint64_t> constant != bit:
                 return NOTHING
-        elif s[i].kind == BITSET:
-            c.prog.common[c.prog.common_count].words = s[i].data
+        elif plane.kind == BITSET:
+            c.prog.common[c.prog.common_count].words = plane.data
             c.prog.common[c.prog.common_count].bit = 0 - bit
             c.prog.common_count += 1
         else:
-            sparse[sparse_count] = s[i]
+            sparse[sparse_count] = plane
             wanted[sparse_count] = bit == 1
             sparse_count += 1
     if not c.prog.common_count and not sparse_count:

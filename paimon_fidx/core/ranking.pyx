@@ -10,10 +10,11 @@ from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from paimon_fidx.core.comparison cimport (
-    BAD, EVERYTHING, NOTHING, SLICES_MOST, WORDS, bounds, compare, constant_bit, contains, fidx_work, workspace)
+    BAD, EVERYTHING, NOTHING, WORDS, ChunkSlices, bounds, compare, constant_bit, contains, fidx_work, find, slice_at,
+    workspace)
 from paimon_fidx.core.roaring cimport (
     BITSET, CHUNK_BYTES, CHUNK_ROWS, CHUNK_WORDS, Bitmap, Container, Fault, Pool, RowsWriter, fill, kernels, parse)
-from paimon_fidx.core.slices cimport CodeRange, Slices, Walk, bad_container, chunk_codes, find, find_all, gather
+from paimon_fidx.core.slices cimport CodeRange, Slices, bad_container, chunk_codes, look
 
 cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long)
@@ -51,9 +52,10 @@ cdef int _by_row(const void* a, const void* b) noexcept nogil:
     return -1 if x.row < y.row else 1
 
 
-cdef bint _codes(const Container** s, int slice_count, const uint64_t* rows, uint32_t row_total, uint32_t base,
+cdef bint _codes(const ChunkSlices* s, const uint64_t* rows, uint32_t row_total, uint32_t base,
                  Candidate* out, fidx_work* w) noexcept nogil:
     """The codes of the chunk's set rows, in row order. False when a run leaves the chunk."""
+    cdef const Container* plane
     cdef uint32_t i, n = 0, j
     cdef int k
     cdef uint64_t x
@@ -65,16 +67,17 @@ cdef bint _codes(const Container** s, int slice_count, const uint64_t* rows, uin
             out[n].code = 0
             n += 1
             x &= x - 1
-    for k in range(slice_count):
-        if s[k] == NULL:
+    for k in range(s.count):
+        plane = slice_at(s, k)
+        if plane == NULL:
             continue
-        if row_total <= GATHER_PROBE and s[k].kind != BITSET:
+        if row_total <= GATHER_PROBE and plane.kind != BITSET:
             for j in range(n):
-                out[j].code |= <uint64_t> contains(s[k], out[j].row & 65535) << k
+                out[j].code |= <uint64_t> contains(plane, out[j].row & 65535) << k
             continue
-        words = s[k].data
-        if s[k].kind != BITSET:
-            if not fill(s[k], w.scratch[0]):
+        words = plane.data
+        if plane.kind != BITSET:
+            if not fill(plane, w.scratch[0]):
                 return False
             words = <const uint8_t*> w.scratch[0]
         for j in range(n):
@@ -83,18 +86,20 @@ cdef bint _codes(const Container** s, int slice_count, const uint64_t* rows, uin
     return True
 
 
-cdef bint _best_of_chunk(const Container** s, int slice_count, uint64_t k, bint largest, uint64_t* rows,
+cdef bint _best_of_chunk(const ChunkSlices* s, uint64_t k, bint largest, uint64_t* rows,
                          fidx_work* w) noexcept nogil:
     """Leaves in ``rows`` k of its rows with the best codes (more than k rows on entry). Slices from high to low: the
     better half is taken whole while it fits into k, else searched on. False when a run leaves the chunk."""
+    cdef const Container* plane
     cdef uint64_t taken = 0, n
     cdef int i, j
     cdef uint32_t left, position
     memset(w.acc, 0, CHUNK_BYTES)
-    for i in range(slice_count - 1, -1, -1):
-        if s[i] == NULL:
+    for i in range(s.count - 1, -1, -1):
+        plane = slice_at(s, i)
+        if plane == NULL:
             memset(w.spare, 0, CHUNK_BYTES)
-        elif not fill(s[i], w.spare):
+        elif not fill(plane, w.spare):
             return False
         for j in range(CHUNK_WORDS):
             w.spare[j] = rows[j] & (w.spare[j] if largest else ~w.spare[j])
@@ -146,18 +151,20 @@ cdef class _Selection:
 
 cdef void _promise(Slices index, bint largest, Candidate* order) noexcept nogil:
     """For every chunk the best code its containers allow: a bit that some row may have (or lack)."""
-    cdef const Container* s[SLICES_MOST]
+    cdef const Container* plane
+    cdef ChunkSlices s
     cdef const Container* e
     cdef uint32_t i, least, most
     cdef int k
     for i in range(index.ebm.count):
         e = &index.pool.items[index.ebm.first + i]
-        find_all(index, e.key, s)
+        look(index, i, &s)
         bounds(e, &least, &most)
         order[i].row = i
         order[i].code = 0
         for k in range(index.slice_count):
-            if (s[k] != NULL) if largest else constant_bit(s[k], least, most) == 1:
+            plane = slice_at(&s, k)
+            if (plane != NULL) if largest else constant_bit(plane, least, most) == 1:
                 order[i].code |= <uint64_t> 1 << k
 
 
@@ -172,7 +179,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
     cdef uint64_t held = 0, capacity = 0, bound = 0, n
     cdef bint bounded = False
     cdef const Container* e
-    cdef const Container* s[SLICES_MOST]
+    cdef ChunkSlices s
     cdef uint32_t i, least, most
     cdef int state
     cdef fidx_work* w
@@ -205,12 +212,12 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                     bad_container(index, e.key)
                 if chosen is not None and not chosen.clip(e.key, w.exist, w.spare):
                     continue
-                find_all(index, e.key, s)
+                look(index, order[i].row, &s)
                 memcpy(w.total, w.exist, CHUNK_BYTES)
                 if bounded:
                     bounds(e, &least, &most)
                     # k rows as good as the bound are held already: only better ones count
-                    state = compare(s, index.slice_count, least, most, <const uint8_t*> w.exist,
+                    state = compare(&s, least, most, <const uint8_t*> w.exist,
                                     bound + 1 if largest else 0, index.max_code() if largest else bound - 1, w)
                     if state == BAD:
                         bad_container(index, e.key)
@@ -222,7 +229,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                 if n == 0:
                     continue
                 if n > k:
-                    if not _best_of_chunk(s, index.slice_count, k, largest, w.total, w):
+                    if not _best_of_chunk(&s, k, largest, w.total, w):
                         bad_container(index, e.key)
                     n = k
                 if held + n > capacity:
@@ -232,7 +239,7 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
                         with gil:
                             raise MemoryError()
                     best = grown
-                if not _codes(s, index.slice_count, w.total, <uint32_t> n, <uint32_t> e.key << 16, best + held, w):
+                if not _codes(&s, w.total, <uint32_t> n, <uint32_t> e.key << 16, best + held, w):
                     bad_container(index, e.key)
                 held += n
                 if held > k:
@@ -260,17 +267,15 @@ cdef int top(Slices index, uint64_t k, bint largest, object selection, bint ties
 
 
 cdef int _select_within(Slices index, const CodeRange* range_, _Selection chosen, RowsWriter out) except -1:
-    cdef Walk walk
     cdef const Container* e
     cdef uint32_t i
     cdef int state
     cdef fidx_work* w
-    memset(&walk, 0, sizeof(Walk))
     with nogil:
         w = workspace()
         for i in range(index.ebm.count):
             e = &index.pool.items[index.ebm.first + i]
-            state = chunk_codes(index, &walk, e, range_, 1, w)
+            state = chunk_codes(index, i, range_, 1, w)
             if state == BAD:
                 bad_container(index, e.key)
             if state == NOTHING:
@@ -305,15 +310,13 @@ cdef object code_counts(Slices index, object selection):
     """{code: rows that have it} over ``selection`` (BitMap, or None for all)."""
     cdef _Selection chosen = None if selection is None else _Selection(selection, index.row_count)
     cdef Candidate* codes
-    cdef Walk walk
     cdef const Container* e
-    cdef const Container* s[SLICES_MOST]
+    cdef ChunkSlices s
     cdef uint32_t i, n, j, first, least, most
     cdef int k, constant
     cdef uint64_t code
     cdef fidx_work* w = workspace()
     cdef dict counts = {}
-    memset(&walk, 0, sizeof(Walk))
     codes = <Candidate*> malloc(CHUNK_ROWS * sizeof(Candidate))
     if codes == NULL:
         raise MemoryError()
@@ -327,11 +330,11 @@ cdef object code_counts(Slices index, object selection):
             n = kernels().popcount(<const uint8_t*> w.exist)
             if n == 0:
                 continue
-            gather(index, &walk, e.key, s)
+            look(index, i, &s)
             bounds(e, &least, &most)
             code = 0
             for k in range(index.slice_count):
-                constant = constant_bit(s[k], least, most)
+                constant = constant_bit(slice_at(&s, k), least, most)
                 if constant < 0:
                     break
                 code |= <uint64_t> constant << k
@@ -339,7 +342,7 @@ cdef object code_counts(Slices index, object selection):
                 counts[code] = counts.get(code, 0) + n
                 continue
             with nogil:
-                if not _codes(s, index.slice_count, w.exist, n, <uint32_t> e.key << 16, codes, w):
+                if not _codes(&s, w.exist, n, <uint32_t> e.key << 16, codes, w):
                     bad_container(index, e.key)
                 qsort(codes, n, sizeof(Candidate), _by_code_up)
             first = 0

@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from paimon_fidx.core.comparison cimport (
-    BAD, EVERYTHING, NOTHING, SLICES_MOST, WORDS, bounds, compare, equal, fidx_work, workspace)
+    BAD, EVERYTHING, NOTHING, WORDS, ChunkSlices, bounds, compare, equal, fidx_work, find, workspace)
 from paimon_fidx.core.roaring cimport (
     BITSET, CHUNK_BYTES, CHUNK_ROWS, Bitmap, Container, Pool, RowsWriter, chunk_count, fidx_fill_range, fill, is_full,
     kernels)
@@ -22,50 +22,25 @@ cdef class Slices:
         return ~<uint64_t> 0 if self.slice_count >= 64 else (<uint64_t> 1 << self.slice_count) - 1
 
 
-cdef const Container* _seek(const Container* items, Bitmap* bitmap, uint32_t* at, uint16_t key) noexcept nogil:
-    while at[0] < bitmap.count and items[bitmap.first + at[0]].key < key:
-        at[0] += 1
-    if at[0] < bitmap.count and items[bitmap.first + at[0]].key == key:
-        return &items[bitmap.first + at[0]]
-    return NULL
+cdef void look(Slices index, uint32_t i, ChunkSlices* out) noexcept nogil:
+    """The slices of the i-th chunk of the existence bitmap."""
+    out.items = index.pool.items
+    out.slices = index.slices
+    out.count = index.slice_count
+    out.key = index.pool.items[index.ebm.first + i].key
+    out.guess = i
 
 
-cdef void gather(Slices index, Walk* walk, uint16_t key, const Container** s) noexcept nogil:
-    cdef int i
-    for i in range(index.slice_count):
-        s[i] = _seek(index.pool.items, &index.slices[i], &walk.at[i], key)
-
-
-cdef const Container* find(const Container* items, const Bitmap* bitmap, uint16_t key) noexcept nogil:
-    """The bitmap's container of a chunk, or NULL; chunks in any order."""
-    cdef uint32_t lo = 0, hi = bitmap.count, middle
-    items += bitmap.first
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if items[middle].key < key:
-            lo = middle + 1
-        else:
-            hi = middle
-    return &items[lo] if lo < bitmap.count and items[lo].key == key else NULL
-
-
-cdef void find_all(Slices index, uint16_t key, const Container** s) noexcept nogil:
-    """Every slice's container of a chunk; chunks in any order."""
-    cdef int i
-    for i in range(index.slice_count):
-        s[i] = find(index.pool.items, &index.slices[i], key)
-
-
-cdef int chunk_codes(Slices index, Walk* walk, const Container* e, const CodeRange* ranges, Py_ssize_t count,
-                fidx_work* w) noexcept nogil:
-    """Rows of one chunk whose code lies in any range: NOTHING, EVERYTHING of the ebm, or WORDS in w.total."""
-    cdef const Container* s[SLICES_MOST]
+cdef int chunk_codes(Slices index, uint32_t chunk, const CodeRange* ranges, Py_ssize_t count, fidx_work* w) noexcept nogil:
+    """Rows of the ``chunk``-th container of the ebm whose code lies in any range: NOTHING, EVERYTHING of the ebm, or WORDS in w.total."""
+    cdef ChunkSlices s
+    cdef const Container* e = &index.pool.items[index.ebm.first + chunk]
     cdef const uint8_t* exist
     cdef uint32_t least, most
     cdef uint64_t lo, hi, top_code = index.max_code()
     cdef int state = NOTHING, one
     cdef Py_ssize_t i
-    gather(index, walk, e.key, s)
+    look(index, chunk, &s)
     bounds(e, &least, &most)
     exist = NULL
     for i in range(count):
@@ -83,9 +58,9 @@ cdef int chunk_codes(Slices index, Walk* walk, const Container* e, const CodeRan
                     return BAD
                 exist = <const uint8_t*> w.exist
         if lo == hi:
-            one = equal(s, index.slice_count, least, most, exist, lo, w)
+            one = equal(&s, least, most, exist, lo, w)
         else:
-            one = compare(s, index.slice_count, least, most, exist, lo, hi, w)
+            one = compare(&s, least, most, exist, lo, hi, w)
         if one == EVERYTHING or one == BAD:
             return one
         if one == WORDS:
@@ -108,37 +83,36 @@ cdef int select(Slices first, const CodeRange* first_ranges, Py_ssize_t first_co
                 bint negate, RowsWriter out) except -1:
     """Writes the rows whose code lies in the ranges (of either index; ``second`` may be None), or with ``negate`` the
     rows that have a code outside them."""
-    cdef Walk first_walk, second_walk
+    cdef uint32_t i = 0, j = 0, key
     cdef const Container* e
     cdef const Container* g
-    cdef uint32_t key
     cdef int a, b
     cdef fidx_work* w
-    cdef bint two = second is not None
-    memset(&first_walk, 0, sizeof(Walk))
-    memset(&second_walk, 0, sizeof(Walk))
     with nogil:
         w = workspace()
         while True:
-            key = 65536
-            if first_walk.ebm < first.ebm.count:
-                key = first.pool.items[first.ebm.first + first_walk.ebm].key
-            if two and second_walk.ebm < second.ebm.count:
-                key = min(key, <uint32_t> second.pool.items[second.ebm.first + second_walk.ebm].key)
-            if key == 65536:
+            e = &first.pool.items[first.ebm.first + i] if i < first.ebm.count else NULL
+            g = NULL
+            if second is not None and j < second.ebm.count:
+                g = &second.pool.items[second.ebm.first + j]
+            if e == NULL and g == NULL:
                 break
-            e = _seek(first.pool.items, &first.ebm, &first_walk.ebm, <uint16_t> key)
-            g = _seek(second.pool.items, &second.ebm, &second_walk.ebm, <uint16_t> key) if two else NULL
+            if e != NULL and g != NULL and e.key != g.key:      # the lower chunk first
+                if e.key < g.key:
+                    g = NULL
+                else:
+                    e = NULL
+            key = e.key if e != NULL else g.key
             a = b = NOTHING
             if e != NULL:
-                a = chunk_codes(first, &first_walk, e, first_ranges, first_count, w)
-                first_walk.ebm += 1
+                a = chunk_codes(first, i, first_ranges, first_count, w)
+                i += 1
             if g != NULL:
                 # w.total and w.exist are used again by the second index
                 if a == WORDS:
                     memcpy(w.spare, w.total, CHUNK_BYTES)
-                b = chunk_codes(second, &second_walk, g, second_ranges, second_count, w)
-                second_walk.ebm += 1
+                b = chunk_codes(second, j, second_ranges, second_count, w)
+                j += 1
             if a == BAD or b == BAD:
                 bad_container(first, <uint16_t> key)
             if g == NULL:
@@ -194,7 +168,6 @@ cdef int _emit_two(Slices index, RowsWriter out, uint16_t key, const Container* 
 cdef int existence(Slices first, Slices second, bint absent, RowsWriter out) except -1:
     """Writes the rows that have a value (in either index), or with ``absent`` those of row_count that have none."""
     cdef CodeRange every
-    cdef Walk first_walk, second_walk
     cdef const Container* e
     cdef const Container* g
     cdef uint32_t key, limit
@@ -203,16 +176,12 @@ cdef int existence(Slices first, Slices second, bint absent, RowsWriter out) exc
     every.hi = ~<uint64_t> 0
     if not absent:
         return select(first, &every, 1, second, &every, 1 if second is not None else 0, False, out)
-    memset(&first_walk, 0, sizeof(Walk))
-    memset(&second_walk, 0, sizeof(Walk))
     with nogil:
         w = workspace()
         for key in range(chunk_count(out.row_count)):
             limit = out.limit(key)
-            e = _seek(first.pool.items, &first.ebm, &first_walk.ebm, <uint16_t> key)
-            g = NULL
-            if second is not None:
-                g = _seek(second.pool.items, &second.ebm, &second_walk.ebm, <uint16_t> key)
+            e = find(first.pool.items, &first.ebm, <uint16_t> key)
+            g = find(second.pool.items, &second.ebm, <uint16_t> key) if second is not None else NULL
             if e == NULL and g == NULL:
                 out.put_range(<uint16_t> key, 0, limit)
                 continue
