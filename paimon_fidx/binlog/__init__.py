@@ -1,6 +1,21 @@
-"""Milvus binlogs (storage V1): insert, delete and index logs, primary-key and BM25 statistics.
+"""Milvus binlogs (storage V1): insert, delete and index logs, primary-key and BM25 statistics, whole segments.
+
+    one file      open_binlog, open_binlogs, open_pk_stats, open_bm25_stats, verify_binlog
+    a segment     open_segment, verify_segment
+    writing       write_binlog, write_delete_log, write_pk_stats, write_bm25_stats
 
 Needs the extra ``arrow`` for rows; descriptors, events and statistics read without it.
+
+Example
+-------
+>>> import pyarrow as pa
+>>> import paimon_fidx.binlog as bl
+>>> file = bl.write_binlog(pa.array(["a", "b"]), "VarChar", field_id=101, collection_id=1)
+>>> binlog = bl.open_binlog(file)                         # or a path, or a binary file object
+>>> binlog.descriptor.collection_id, binlog.events[0].type.name
+(1, 'INSERT')
+>>> binlog.to_arrow().to_pydict()
+{'101': ['a', 'b']}
 """
 from __future__ import annotations
 

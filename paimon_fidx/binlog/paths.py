@@ -3,6 +3,8 @@
     {root}/insert_log/{collection}/{partition}/{segment}/{field}/{log}
     {root}/stats_log/{collection}/{partition}/{segment}/{primary key field}/{log}, or 1 for the compound log
     {root}/delta_log/{collection}/{partition}/{segment}/{log}       partition -1: deletes of all partitions
+
+A backup may have one more level, a group of segments, between partition and segment.
 """
 from __future__ import annotations
 
@@ -38,12 +40,14 @@ def ids_of(path: str | os.PathLike[str]) -> dict[str, int]:
     {'collection_id': 1, 'partition_id': -1, 'segment_id': 3, 'log_id': 4}
     """
     parts = Path(path).parts
-    for kind, count in ((INSERT, 5), (STATS, 5), (DELTA, 4)):
-        if len(parts) > count and parts[-count - 1] == kind:
-            numbers = [_number(part) for part in parts[-count:]]
-            names = ["collection_id", "partition_id", "segment_id", *(["field_id"] if count == 5 else []), "log_id"]
-            if None not in numbers:
-                return dict(zip(names, numbers))
+    for kind, last in ((INSERT, ["field_id", "log_id"]), (STATS, ["field_id", "log_id"]), (DELTA, ["log_id"])):
+        for group in ([], ["group"]):
+            names = ["collection_id", "partition_id", *group, "segment_id", *last]
+            numbers = [_number(part) for part in parts[-len(names):]]
+            if len(parts) > len(names) and parts[-len(names) - 1] == kind and None not in numbers:
+                found = dict(zip(names, numbers))
+                found.pop("group", None)
+                return found
     return {}
 
 
@@ -73,17 +77,26 @@ class SegmentPath:
     collection_id: int
     partition_id: int
     segment_id: int
+    group: str | None  # of a backup
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> SegmentPath:
         """ValueError for a path of another form, FileNotFoundError where there is no such folder."""
         folder = Path(path)
-        numbers = [_number(part) for part in folder.parts[-3:]]
-        if len(folder.parts) < 4 or None in numbers or folder.parts[-4] != INSERT:
-            raise ValueError(f"{folder}: a segment is a folder insert_log/COLLECTION/PARTITION/SEGMENT")
-        if not folder.is_dir():
-            raise FileNotFoundError(f"{folder}: there is no such folder")
-        return cls(folder, folder.parents[3], *numbers)
+        for levels in (3, 4):
+            parts = folder.parts[-levels:]
+            numbers = [_number(part) for part in parts]
+            if len(folder.parts) > levels and None not in numbers and folder.parts[-levels - 1] == INSERT:
+                if not folder.is_dir():
+                    raise FileNotFoundError(f"{folder}: there is no such folder")
+                group = parts[2] if levels == 4 else None
+                return cls(folder, folder.parents[levels], numbers[0], numbers[1], numbers[-1], group)
+        raise ValueError(f"{folder}: a segment is a folder insert_log/COLLECTION/PARTITION/SEGMENT")
+
+    def _beside(self, kind: str, partition: int) -> list[Path]:
+        """The folders of segments of a partition, without and with the group."""
+        base = self.root / kind / str(self.collection_id) / str(partition)
+        return [base] if self.group is None else [base / self.group, base]
 
     def fields(self) -> dict[int, list[FieldFile]]:
         """The insert logs of each field, by log id."""
@@ -94,19 +107,20 @@ class SegmentPath:
 
     def statistics(self) -> dict[int, list[Path]]:
         """The statistics logs of each field that has some: of the primary key."""
-        folder = self.root / STATS / str(self.collection_id) / str(self.partition_id) / str(self.segment_id)
         return {field_id: [path for _, path in _numbered(each, files=True)]
-                for field_id, each in _numbered(folder, files=False)}
+                for base in self._beside(STATS, self.partition_id)
+                for field_id, each in _numbered(base / str(self.segment_id), files=False)}
 
     def deltas(self) -> list[DeltaFile]:
         """Delete logs that may hit rows of this segment: its own, and those under no segment with rows, which Milvus
         keeps for a whole partition or, under partition -1, for the collection."""
         found = []
-        base = self.root / DELTA / str(self.collection_id)
         for partition, reach in ((self.partition_id, "partition"), (ALL_PARTITIONS, "collection")):
-            for segment_id, folder in _numbered(base / str(partition), files=False):
-                own = reach == "partition" and segment_id == self.segment_id
-                with_rows = self.root / INSERT / str(self.collection_id) / str(partition) / str(segment_id)
-                if own or not with_rows.is_dir():
-                    found += [DeltaFile(path, "segment" if own else reach) for _, path in _numbered(folder, files=True)]
+            inserts = self._beside(INSERT, partition)
+            for base in self._beside(DELTA, partition):
+                for segment_id, folder in _numbered(base, files=False):
+                    own = reach == "partition" and segment_id == self.segment_id
+                    if own or not any((each / str(segment_id)).is_dir() for each in inserts):
+                        found += [DeltaFile(path, "segment" if own else reach)
+                                  for _, path in _numbered(folder, files=True)]
         return found

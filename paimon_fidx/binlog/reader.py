@@ -38,7 +38,9 @@ def open_binlog(source: Any) -> Binlog:
 
 
 def open_binlogs(sources: Iterable[Any]) -> list[Binlog]:
-    """Opens many binlogs in one call, in order; the fast way over many buffers. The first bad one raises."""
+    """Opens many binlogs in one call, in order; the fast way over many buffers. The first bad one raises.
+
+    A file opened for a path stays open until its Binlog is closed or gone."""
     return walk_many(sources, Binlog)
 
 

@@ -41,6 +41,8 @@ def batches_of(binlog: Binlog, kind: str, batch_rows: int | None, element_type: 
     data_type = binlog.data_type
     if kind == "index" and data_type == DataType.STRING:
         data_type = DataType.JSON  # index bytes called a string: binary, as they need not be UTF-8
+    if element is not None and data_type != DataType.ARRAY:
+        raise TypeError(f"element_type={element}: the field is no Array, its data type is {data_type}")
     plan = Plan(data_type, [(file.schema_arrow.field(0), place) for file, place in parts], element)
     if plan.open:
         _look(plan, parts)

@@ -1,5 +1,5 @@
-"""The ``paimon-fidx`` command. ``main`` is its entry point; the commands stand in ``commands``, ``upkeep`` and ``binlog``,
-their looks in ``show``."""
+"""The ``paimon-fidx`` command. ``main`` is its entry point; the commands stand in ``commands``, ``upkeep`` and
+``binlog``, their looks in ``show``."""
 from __future__ import annotations
 
 import sys

@@ -163,6 +163,8 @@ def test_other_element_types_are_refused(stored, asked):
             bl.open_binlog(samples.data(entry)).to_arrow(element_type=asked)
     with pytest.raises(TypeError):
         bl.open_binlog(samples.data(entry)).to_arrow(element_type="JSON")
+    with pytest.raises(TypeError, match="no Array"):
+        bl.open_binlog(samples.find("multi_event/Int64_nullable_true")).to_arrow(element_type="int8")
     with pytest.raises(ValueError, match="no Milvus data type"):
         bl.open_binlog(samples.data(entry)).to_arrow(element_type="int128")
 

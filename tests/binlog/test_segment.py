@@ -240,6 +240,25 @@ def test_paths():
     assert ids_of("a/insert_log/1/2/x/100/4") == {} == ids_of("a/b")
 
 
+@pytest.mark.parametrize("with_group", [True, False])
+def test_groups_of_a_backup(bucket, with_group):
+    """Segments one level deeper; their delete logs stand beside them or without the group."""
+    bucket.chunk(ROWS)
+    group = bucket.segment.parent / "9"
+    group.mkdir()
+    (bucket.segment).rename(group / str(SEGMENT))
+    bucket.delete([(1, 99)])
+    if with_group:
+        deltas = bucket.folder("delta_log", PARTITION, SEGMENT)
+        (deltas.parent / "9").mkdir()
+        deltas.rename(deltas.parent / "9" / str(SEGMENT))
+    segment = bl.open_segment(group / str(SEGMENT))
+    assert (segment.collection_id, segment.partition_id, segment.segment_id) == (1, 2, 3)
+    assert keys(segment) == [2, 3, 4] and segment.verify() == []
+    assert ids_of(group / "3" / "100" / "7") == {
+        "collection_id": 1, "partition_id": 2, "segment_id": 3, "field_id": 100, "log_id": 7}
+
+
 def test_a_chunk_whose_type_only_others_tell(bucket):
     """A nullable vector field of nulls says its width; an array field of nulls does not say its kind."""
     folder = bucket.folder("insert_log", PARTITION, SEGMENT, 103)
