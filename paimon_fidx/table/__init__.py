@@ -7,9 +7,9 @@ Rooms, from the top: ``opening`` (Table) -> ``scan`` (Scan, Split) -> ``plan`` (
 an index says of a file), ``read`` (rows), ``topn``, ``explain`` -> ``spec`` (what is asked) -> ``evolve`` (schemas),
 ``locate`` (index bytes), ``deletion``, ``residual``, ``formats``, ``files`` (records).
 
-Beside ``scan``: ``rewrite`` (indexes for existing files), ``verify`` (``agree``, ``orphans``), ``listing``, ``advise`` ->
-``commit``, ``wanted`` (which index a file should have), ``stored`` (a file's own rows) -> ``entries`` (whole manifest
-entries).
+Beside ``scan``: ``rewrite`` (indexes for existing files), ``verify`` (``agree``, ``orphans``), ``listing``,
+``advise`` -> ``commit``, ``wanted`` (which index a file should have), ``stored`` (a file's own rows) -> ``entries``
+(whole manifest entries).
 """
 try:
     import pypaimon as _pypaimon  # noqa: F401
@@ -32,5 +32,6 @@ from .verify import FileCheck, VerifyResult
 
 __all__ = [
     "Advice", "ColumnAdvice", "CommitConflict", "CommitUnknown", "DataFile", "FileCheck", "FileGroup", "FileRewrite",
-    "FileVerdict", "QueryAdvice", "ReadMeter", "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "VerifyResult", "open_table",
+    "FileVerdict", "QueryAdvice", "ReadMeter", "RewriteResult", "Scan", "ScanStats", "Split", "Table", "TopN", "VerifyResult",
+    "open_table",
 ]

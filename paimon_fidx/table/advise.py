@@ -1,7 +1,7 @@
 """Which index for which column: measured, by building every kind on a sample of the table's files and asking it.
 
 Nothing is estimated by rules of thumb. Each candidate is built on the sampled rows, its size is what it takes on disk,
-and each query is answered by it alone; the kind that leaves the fewest rows to read wins, the smallest one among equals.
+and each query is answered by it alone; the kind that leaves the fewest rows to read wins, the smallest among equals.
 """
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class Advice:
                 for c in self.columns]
         lines = [f"{self.table_path}: {self.files_sampled} files, {self.rows_sampled} rows sampled"]
         lines += [table_text(HEADS, rows, ("column", "use"))] if rows else []
-        lines += [f"{q.where}: {q.rows_left} of {q.rows_total} rows to read, {q.files_skipped} of {q.files_total} files "
-                  f"({q.bytes_skipped} of {q.bytes_total} bytes) skipped" for q in self.queries]
+        lines += [f"{q.where}: {q.rows_left} of {q.rows_total} rows to read, {q.files_skipped} of {q.files_total} "
+                  f"files ({q.bytes_skipped} of {q.bytes_total} bytes) skipped" for q in self.queries]
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"{key} = {value}" for key, value in self.options.items()]
         return "\n".join(lines)
@@ -286,8 +286,8 @@ def _warnings(table, columns):
         fitting = BLOOM_HEAD_LEN + size_of(max(1, distinct), fpp)[0] // 8
         if items > 2 * max(1, distinct):
             origin = "" if "items" in plan.options else " (the default)"
-            yield (f"bloom-filter on {plan.name} is made for {items} items{origin} and takes {size} bytes of every file; "
-                   f"a file holds {distinct} values, for which {fitting} bytes do: set "
+            yield (f"bloom-filter on {plan.name} is made for {items} items{origin} and takes {size} bytes of every "
+                   f"file; a file holds {distinct} values, for which {fitting} bytes do: set "
                    f"file-index.bloom-filter.{plan.name}.items = {max(1, distinct)}")
         elif distinct > 2 * items:
             yield (f"bloom-filter on {plan.name} is made for {items} items; a file holds {distinct} values: it says "

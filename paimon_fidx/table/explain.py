@@ -1,4 +1,4 @@
-"""Verdicts and reports as tables of text: with rich when it is installed (the ``cli`` extra), else with plain columns."""
+"""Verdicts and reports as tables of text: with rich when it is installed (the ``cli`` extra), else in plain columns."""
 from __future__ import annotations
 
 import io
@@ -42,8 +42,8 @@ def _line(verdict) -> tuple[str, ...]:
     index = "" if verdict.index is None else verdict.index.rsplit("/", 1)[-1]
     if index.startswith(verdict.file.name):
         index = "*" + index[len(verdict.file.name):]  # the data file's name and ...
-    return (verdict.file.name, partition_text(verdict.partition), str(verdict.row_count), deleted, decision, str(verdict.candidates), index,
-            verdict.reason)
+    return (verdict.file.name, partition_text(verdict.partition), str(verdict.row_count), deleted, decision,
+            str(verdict.candidates), index, verdict.reason)
 
 
 def partition_text(partition: dict) -> str:

@@ -1,4 +1,4 @@
-"""``Table.file_indexes()``: one row per index of each data file, like the ``$file_indexes`` system table of Java Paimon."""
+"""``Table.file_indexes()``: one row per index of each data file, like Java Paimon's ``$file_indexes`` system table."""
 from __future__ import annotations
 
 import os

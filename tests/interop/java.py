@@ -104,8 +104,8 @@ class Java:
         options : dynamic table options, ``_`` for ``-`` and ``__`` for ``.``
         """
         named = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
-        asked = {} if column is None else {"column": column, "op": op, "literals": list(literals)}
-        answer = self.call(cmd="plan", path=str(path), options=named, **asked)
+        where = [] if column is None else [{"column": column, "op": op, "literals": list(literals)}]
+        answer = self.call(cmd="plan", path=str(path), options=named, where=where)
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return {**answer, "files": sorted(answer["files"])}

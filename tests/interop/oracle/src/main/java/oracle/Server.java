@@ -44,6 +44,7 @@ public final class Server {
                     case "question": Questions.question(q); break;
                     case "answer": Questions.answer(q, answer); break;
                     case "plan": Tables.plan(q, answer); break;
+                    case "scan": Tables.scan(q, answer); break;
                     case "expire": Tables.expire(q, answer); break;
                     case "evaluate": answer.put("nanos", Questions.evaluate(q)); break;
                     default: throw new IllegalArgumentException("unknown cmd in " + line);

@@ -2,6 +2,7 @@ package oracle;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.*;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.*;
 import org.apache.paimon.catalog.CatalogContext;
@@ -16,8 +17,10 @@ import org.apache.paimon.types.*;
  * Whole tables, by their folder.
  *
  * <pre>
- * {"cmd":"plan", "path", "options", "column", "op", "literals"}
+ * {"cmd":"plan", "path", "options", "where":[{"column", "op", "literals"}, ...]}    all of them hold
  *     -> {"files":[names], "rows": matching rows read, "read": rows that reading gave before they were filtered}
+ * {"cmd":"scan", "path", "options", "where", "seconds"}    plans and reads again and again
+ *     -> {"rows": matching rows, "nanos": the median of one plan and read}
  * {"cmd":"expire", "path"}    every snapshot but the last expires -> {"expired": number}
  * </pre>
  */
@@ -33,18 +36,37 @@ final class Tables {
         return table.copy(dynamic);
     }
 
-    static void plan(JsonNode q, ObjectNode answer) throws Exception {
-        FileStoreTable table = open(q);
+    static ReadBuilder ask(FileStoreTable table, JsonNode q) throws IOException {
         ReadBuilder builder = table.newReadBuilder();
-        if (q.has("column")) {
-            RowType row = table.rowType();
-            int at = row.getFieldIndex(q.get("column").asText());
+        RowType row = table.rowType();
+        List<Predicate> leaves = new ArrayList<>();
+        for (JsonNode leaf : q.get("where")) {
+            int at = row.getFieldIndex(leaf.get("column").asText());
             DataType type = row.getTypeAt(at);
             List<Object> literals = new ArrayList<>();
-            for (JsonNode l : q.get("literals")) literals.add(Vals.fromJson(type, l));
-            builder.withFilter(new LeafPredicate(
-                    LeafFunction.fromJson(q.get("op").asText()), type, at, row.getFieldNames().get(at), literals));
+            for (JsonNode l : leaf.get("literals")) literals.add(Vals.fromJson(type, l));
+            leaves.add(new LeafPredicate(LeafFunction.fromJson(leaf.get("op").asText()), type, at,
+                    row.getFieldNames().get(at), literals));
         }
+        return leaves.isEmpty() ? builder : builder.withFilter(PredicateBuilder.and(leaves));
+    }
+
+    static void scan(JsonNode q, ObjectNode answer) throws Exception {
+        FileStoreTable table = open(q);
+        List<Long> times = new ArrayList<>();
+        long end = System.nanoTime() + (long) (q.get("seconds").asDouble() * 1e9), rows = 0;
+        while (System.nanoTime() < end || times.size() < 3) {
+            long start = System.nanoTime();
+            ReadBuilder builder = ask(table, q);
+            rows = count(builder.newRead().executeFilter(), builder.newScan().plan().splits());
+            times.add(System.nanoTime() - start);
+        }
+        Collections.sort(times);
+        answer.put("rows", rows).put("nanos", times.get(times.size() / 2));
+    }
+
+    static void plan(JsonNode q, ObjectNode answer) throws Exception {
+        ReadBuilder builder = ask(open(q), q);
         List<Split> splits = builder.newScan().plan().splits();
         ArrayNode files = answer.putArray("files");
         for (Split split : splits) {
