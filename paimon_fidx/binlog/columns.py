@@ -13,8 +13,7 @@ tells it, vectors stay binary.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from ..errors import CorruptError, FileIndexError, UnsupportedError
 from . import decode
 from .model import DataType
 
-__all__ = ["Place", "Plan", "open_payload", "reading"]
+__all__ = ["Part", "Place", "Plan", "reading"]
 
 SCALARS = {
     DataType.BOOL: pa.bool_(),
@@ -78,19 +77,27 @@ class Place:
         return CorruptError(f"{self.where}{what}", path=self.path, offset=self.at, expected=expected, found=found)
 
 
-@contextmanager
-def reading(place: Place) -> Iterator[None]:
+class reading:
     """Whatever Arrow says of damaged bytes becomes an error of ours; Arrow's own hierarchy is not closed."""
-    try:
-        yield
-    except FileIndexError:
-        raise
-    except NotImplementedError as error:
-        raise UnsupportedError(place.where, path=place.path, offset=place.at,
-                               expected="Parquet that pyarrow reads", found=_short(error)) from None
-    except decode.BadRow as error:
-        raise place.corrupt(f".row[{error.row}]", "a cell of the field's type", error.reason) from None
-    except Exception as error:  # ArrowException, OSError, MemoryError, UnicodeDecodeError, ...
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place):
+        self.place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
+        if error is None or isinstance(error, FileIndexError) or not isinstance(error, Exception):
+            return
+        place = self.place
+        if isinstance(error, NotImplementedError):
+            raise UnsupportedError(place.where, path=place.path, offset=place.at,
+                                   expected="Parquet that pyarrow reads", found=_short(error)) from None
+        if isinstance(error, decode.BadRow):
+            raise place.corrupt(f".row[{error.row}]", "a cell of the field's type", error.reason) from None
+        # ArrowException, OSError, MemoryError, UnicodeDecodeError, ...
         raise place.corrupt("", "a Parquet file", _short(error)) from None
 
 
@@ -99,12 +106,19 @@ def _short(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:200]}"
 
 
-def open_payload(payload: Any, place: Place) -> pq.ParquetFile:
-    """The Parquet file of an event, opened over its buffer without a copy."""
-    with reading(place):
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(payload)))
-        file.schema_arrow  # noqa: B018  its conversion may fail too
-        return file
+class Part:
+    """The Parquet file of one event, opened over its buffer without a copy.
+
+    Attributes: file : pyarrow.parquet.ParquetFile;  schema : pyarrow.Schema;  place : Place
+    """
+
+    __slots__ = ("file", "schema", "place")
+
+    def __init__(self, payload: Any, place: Place):
+        self.place = place
+        with reading(place):
+            self.file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(payload)))
+            self.schema = self.file.schema_arrow  # once: each look converts it anew
 
 
 class Plan:

@@ -6,10 +6,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import UnsupportedError
-from .columns import Place, Plan, open_payload, reading
+from .columns import Part, Plan, Place, reading
 from .deletes import delete_schema, deletes_of
 from .model import DataType
 
@@ -35,15 +34,15 @@ def batches_of(binlog: Binlog, kind: str, batch_rows: int | None, element_type: 
     parts = _open(binlog)
     if kind == "delete":
         return _deletes(parts, batch_rows)
-    for file, place in parts:
-        if len(file.schema_arrow) != 1:
-            raise place.corrupt(".columns", "one column", f"{len(file.schema_arrow)}")
+    for part in parts:
+        if len(part.schema) != 1:
+            raise part.place.corrupt(".columns", "one column", f"{len(part.schema)}")
     data_type = binlog.data_type
     if kind == "index" and data_type == DataType.STRING:
         data_type = DataType.JSON  # index bytes called a string: binary, as they need not be UTF-8
     if element is not None and data_type != DataType.ARRAY:
         raise TypeError(f"element_type={element}: the field is no Array, its data type is {data_type}")
-    plan = Plan(data_type, [(file.schema_arrow.field(0), place) for file, place in parts], element)
+    plan = Plan(data_type, [(part.schema.field(0), part.place) for part in parts], element)
     if plan.open:
         _look(plan, parts)
         plan.settle()
@@ -55,15 +54,14 @@ def row_count(binlog: Binlog, kind: str) -> int:
     """Rows, from the footers."""
     if kind == "index" and binlog.data_type == DataType.NONE:
         return binlog.event_count
-    return sum(file.metadata.num_rows for file, _ in _open(binlog))
+    return sum(part.file.metadata.num_rows for part in _open(binlog))
 
 
-def _open(binlog: Binlog) -> list[tuple[pq.ParquetFile, Place]]:
+def _open(binlog: Binlog) -> list[Part]:
     parts = []
     for i in range(binlog.event_count):
         payload, at = binlog.payload_in(i, pa.allocate_buffer)
-        place = Place(binlog.path, f"event[{i}].payload", at)
-        parts.append((open_payload(payload, place), place))
+        parts.append(Part(payload, Place(binlog.path, f"event[{i}].payload", at)))
     return parts
 
 
@@ -83,8 +81,9 @@ def _raw(binlog: Binlog, name: str):
     return schema, (pa.RecordBatch.from_arrays([pa.array([each], pa.binary())], schema=schema) for each in contents)
 
 
-def _read(file: pq.ParquetFile, place: Place, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
+def _read(part: Part, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
     """The batches of one payload; errors of Arrow become ours at each step."""
+    file, place = part.file, part.place
     with reading(place):
         # One column: threads would gain nothing, and one that still held our buffer when Python ends would abort it.
         if batch_rows is None:
@@ -100,18 +99,18 @@ def _read(file: pq.ParquetFile, place: Place, batch_rows: int | None) -> Iterato
 
 
 def _look(plan: Plan, parts) -> None:
-    for file, place in parts:
-        for batch in _read(file, place, FEW):
-            with reading(place):
-                if plan.look(batch.column(0), place):
+    for part in parts:
+        for batch in _read(part, FEW):
+            with reading(part.place):
+                if plan.look(batch.column(0), part.place):
                     return
 
 
 def _columns(parts, plan: Plan, schema: pa.Schema, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
-    for file, place in parts:
-        for batch in _read(file, place, batch_rows):
-            with reading(place):
-                column = plan.convert(batch.column(0), place)
+    for part in parts:
+        for batch in _read(part, batch_rows):
+            with reading(part.place):
+                column = plan.convert(batch.column(0), part.place)
             yield pa.RecordBatch.from_arrays([column], schema=schema)
 
 
@@ -119,22 +118,22 @@ def _deletes(parts, batch_rows: int | None):
     converted = _delete_batches(parts, batch_rows)
     first = next(converted, None)  # it tells the keys' type
     if first is None:
-        stored = parts[0][0].schema_arrow if parts else pa.schema([])
+        stored = parts[0].schema if parts else pa.schema([])
         return delete_schema(len(stored) == 2 and stored.types[0] == pa.string()), iter(())
     return first.schema, _alike(chain([first], converted), first.schema, parts)
 
 
 def _delete_batches(parts, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
-    for file, place in parts:
-        for batch in _read(file, place, batch_rows):
+    for part in parts:
+        for batch in _read(part, batch_rows):
             if batch.num_rows:
-                with reading(place):
-                    made = deletes_of(batch, place)
+                with reading(part.place):
+                    made = deletes_of(batch, part.place)
                 yield made
 
 
 def _alike(batches: Iterator[pa.RecordBatch], schema: pa.Schema, parts) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.schema != schema:
-            raise parts[-1][1].corrupt(".pk", f"keys of one type, {schema.types[0]}", batch.schema.types[0])
+            raise parts[-1].place.corrupt(".pk", f"keys of one type, {schema.types[0]}", batch.schema.types[0])
         yield batch

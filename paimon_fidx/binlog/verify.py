@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import FileIndexError
-from .columns import open_payload  # noqa: F401  pyarrow is needed: say so before any file is looked at
+from . import columns  # noqa: F401  pyarrow is needed: say so before any file is looked at
 from .model import EventType
 from .paths import FieldFile, SegmentPath, ids_of
 from .reader import Binlog, open_binlog
