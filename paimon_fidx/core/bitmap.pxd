@@ -20,6 +20,7 @@ cdef class Entries:
     cdef Py_ssize_t count
     cdef Py_ssize_t capacity
     cdef int add(self, const Entry* entry) except -1
+    cdef Py_ssize_t singles_first(self) noexcept nogil
     cdef int64_t next_off(self, int64_t off, int64_t end) noexcept nogil
 
 cdef struct V1Entry:

@@ -53,6 +53,7 @@ cdef enum:
     VERSION_1 = 1
     VERSION_2 = 2
     NO_LEN = -1                # of a single row, kept in the entry itself
+    FEW_HOLES = 1000           # so few rows taken out of a chunk leave runs that are smaller than a bitset
 
 # Bitmaps of one answer that lie closer than this are fetched in one range: a request costs more than the bytes between.
 cdef int64_t GAP = 8192
@@ -73,6 +74,24 @@ cdef class Entries:
         self.items[self.count] = entry[0]
         self.count += 1
         return 0
+
+    cdef Py_ssize_t singles_first(self) noexcept nogil:
+        """Moves the entries of single rows to the front and sorts the others by offset; returns how many are single."""
+        cdef Py_ssize_t i, singles = 0
+        cdef Entry moved
+        cdef bint ascending = True
+        for i in range(self.count):
+            if self.items[i].off < 0:
+                if i > singles:
+                    moved = self.items[i]
+                    self.items[i] = self.items[singles]
+                    self.items[singles] = moved
+                singles += 1
+        for i in range(singles + 1, self.count):
+            ascending &= self.items[i - 1].off <= self.items[i].off
+        if not ascending:
+            qsort(self.items + singles, self.count - singles, sizeof(Entry), _entry_order)
+        return singles
 
     cdef int64_t next_off(self, int64_t off, int64_t end) noexcept nogil:
         """The smallest offset above ``off`` in entries sorted by offset; ``end`` when there is none."""
@@ -111,9 +130,34 @@ cdef struct Piece:             # one container, or one row, of an answer
 cdef int _piece_order(const void* a, const void* b) noexcept nogil:
     cdef const Piece* x = <const Piece*> a
     cdef const Piece* y = <const Piece*> b
-    if x.key != y.key:
-        return -1 if x.key < y.key else 1
-    return (x.row > y.row) - (x.row < y.row)
+    return (x.key > y.key) - (x.key < y.key)
+
+
+cdef int _by_chunk(const Piece* pieces, Py_ssize_t n, uint32_t chunks, Piece* out) noexcept nogil:
+    """Copies the pieces in the order of their chunks; within a chunk any order will do. -1: no memory."""
+    cdef Py_ssize_t* starts
+    cdef Py_ssize_t i, at = 0, count
+    cdef uint32_t key
+    if n < chunks:             # few rows in a large file: a table of all chunks would be larger than the answer
+        memcpy(out, pieces, n * sizeof(Piece))
+        if n > 1:
+            qsort(out, n, sizeof(Piece), _piece_order)
+        return 0
+    starts = <Py_ssize_t*> calloc(chunks + 1, sizeof(Py_ssize_t))
+    if starts == NULL:
+        return -1
+    for i in range(n):         # in bounds: parse() and write() checked the rows against row_count
+        starts[pieces[i].key] += 1
+    for key in range(chunks):
+        count = starts[key]
+        starts[key] = at
+        at += count
+    for i in range(n):
+        key = pieces[i].key
+        out[starts[key]] = pieces[i]
+        starts[key] += 1
+    free(starts)
+    return 0
 
 
 cdef class Reader:
@@ -416,7 +460,8 @@ cdef class Reader:
         cdef Bitmap* bitmaps
         cdef Bitmap* b
         cdef Piece* pieces
-        cdef Py_ssize_t i, j, k, n = 0, piece_count = 0
+        cdef Piece* sorted_pieces = NULL
+        cdef Py_ssize_t i, j, k, singles, n = 0, piece_count = 0
         cdef int64_t begin, end, row
         cdef Entry* e
         cdef View view
@@ -426,26 +471,20 @@ cdef class Reader:
         cdef bint bad = False
         if negate and not all_rows and self.has_null:
             entries.add(&self.null_entry)
-        if entries.count > 1:
-            qsort(entries.items, entries.count, sizeof(Entry), _entry_order)
+        singles = entries.singles_first()
         bitmaps = <Bitmap*> calloc(entries.count + 1, sizeof(Bitmap))
         pieces = NULL
         if bitmaps == NULL:
             raise MemoryError()
         try:
-            i = 0
+            for i in range(singles):
+                row = -1 - entries.items[i].off
+                if row >= self.row_count:
+                    raise self.source.corrupt(f"{self.where}.entry.off", self.start, f"a row below {self.row_count}", row)
+            piece_count = i = singles
             while i < entries.count:
-                e = &entries.items[i]
-                if e.off < 0:
-                    row = -1 - e.off
-                    if row >= self.row_count:
-                        raise self.source.corrupt(f"{self.where}.entry.off", self.start,
-                                                  f"a row below {self.row_count}", row)
-                    piece_count += 1
-                    i += 1
-                    continue
                 # One range for neighbours. Shared bytes would make a small file cost as much as a large one.
-                begin = e.off
+                begin = entries.items[i].off
                 end = begin
                 j = i
                 while j < entries.count and entries.items[j].off <= end + GAP:
@@ -493,15 +532,20 @@ cdef class Reader:
                         pieces[n].key = pieces[n].container.key
                         pieces[n].row = 0
                         n += 1
+            sorted_pieces = <Piece*> malloc((piece_count + 1) * sizeof(Piece))
+            if sorted_pieces == NULL:
+                raise MemoryError()
             with nogil:
-                if n > 1:
-                    qsort(pieces, n, sizeof(Piece), _piece_order)
-                bad = _union(pieces, n, negate, out)
+                if _by_chunk(pieces, n, chunk_count(self.row_count), sorted_pieces) < 0:
+                    with gil:
+                        raise MemoryError()
+                bad = _union(sorted_pieces, n, negate, out)
             if bad:
                 self._bad(-1)
         finally:
             free(bitmaps)
             free(pieces)
+            free(sorted_pieces)
         return 0
 
     def _bad(self, key):
@@ -641,6 +685,8 @@ cdef bint _union(const Piece* pieces, Py_ssize_t n, bint negate, RowsWriter out)
     cdef uint64_t one[1024]
     cdef Py_ssize_t i = 0
     cdef uint32_t chunk, limit, last = chunk_count(out.row_count)
+    cdef uint64_t listed                   # values in arrays, and single rows
+    cdef bint unlisted
     cdef const Container* c
     for chunk in range(last):
         if not negate:
@@ -653,18 +699,25 @@ cdef bint _union(const Piece* pieces, Py_ssize_t n, bint negate, RowsWriter out)
             out.put_range(<uint16_t> chunk, 0, limit)
             continue
         memset(words, 0, CHUNK_BYTES)
+        listed, unlisted = 0, False
         while i < n and pieces[i].key == chunk:
             c = pieces[i].container
             if c == NULL:
                 words[pieces[i].row >> 6] |= <uint64_t> 1 << (pieces[i].row & 63)
+                listed += 1
             elif c.kind == ARRAY:
                 fidx_set_values(words, c.data, c.cardinality)
+                listed += c.cardinality
             else:
+                unlisted = True
                 if not fill(c, one):
                     return True
                 kernels().or_into(words, <const uint8_t*> one)
             i += 1
-        if negate:
+        if negate and not unlisted and listed <= FEW_HOLES:
+            if out.put_holes(<uint16_t> chunk, words, <uint32_t> listed):
+                return True
+        elif negate:
             memset(one, 0, CHUNK_BYTES)
             fidx_fill_range(one, 0, limit)
             kernels().andnot_into(one, <const uint8_t*> words)

@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
   const char *name;
   uint32_t (*popcount)(const uint8_t *words);
-  uint32_t (*run_count)(const uint64_t *words);
+  uint32_t (*run_count)(const uint64_t *words, uint32_t most);
   void (*or_into)(uint64_t *out, const uint8_t *words);
   void (*and_into)(uint64_t *out, const uint8_t *words);
   void (*andnot_into)(uint64_t *out, const uint8_t *words);

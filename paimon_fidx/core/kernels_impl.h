@@ -36,17 +36,19 @@ TARGET static uint32_t K(popcount)(const uint8_t *words) {
   return (uint32_t)n;
 }
 
-/* Number of maximal runs of set bits. */
-TARGET static uint32_t K(run_count)(const uint64_t *words) {
+/* Number of maximal runs of set bits; of more than `most`, some number above it. */
+TARGET static uint32_t K(run_count)(const uint64_t *words, uint32_t most) {
   uint64_t n = 0, carry = 0;
-  for (int i = 0; i < 1024; i++) {
-    uint64_t x = words[i], starts = x & ~(x << 1 | carry);
-    carry = x >> 63;
+  for (int i = 0; i < 1024 && n <= most; i += 64) {
+    for (int j = i; j < i + 64; j++) {
+      uint64_t x = words[j], starts = x & ~(x << 1 | carry);
+      carry = x >> 63;
 #if FIDX_HW_POPCNT
-    n += __builtin_popcountll(starts);
+      n += __builtin_popcountll(starts);
 #else
-    for (; starts; starts &= starts - 1) n++;
+      for (; starts; starts &= starts - 1) n++;
 #endif
+    }
   }
   return (uint32_t)n;
 }

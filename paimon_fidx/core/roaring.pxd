@@ -31,7 +31,7 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct fidx_kernel_set:
         const char* name
         uint32_t (*popcount)(const uint8_t*) noexcept nogil
-        uint32_t (*run_count)(const uint64_t*) noexcept nogil
+        uint32_t (*run_count)(const uint64_t*, uint32_t) noexcept nogil
         void (*or_into)(uint64_t*, const uint8_t*) noexcept nogil
         void (*and_into)(uint64_t*, const uint8_t*) noexcept nogil
         void (*andnot_into)(uint64_t*, const uint8_t*) noexcept nogil
@@ -103,6 +103,7 @@ cdef class RowsWriter:
     cdef uint32_t limit(self, uint32_t key) noexcept nogil
     cdef int put_words(self, uint16_t key, const uint64_t* words) except -1 nogil
     cdef int put_range(self, uint16_t key, uint32_t start, uint32_t end) except -1 nogil
+    cdef int put_holes(self, uint16_t key, const uint64_t* words, uint32_t hole_count) except -1 nogil
     cdef int put_container(self, const Container* container) except -1 nogil
     cdef uint64_t cardinality(self) noexcept nogil
     cdef object finish(self)

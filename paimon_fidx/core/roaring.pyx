@@ -30,6 +30,9 @@ from paimon_fidx.core.cursor cimport Source, View, le16, le32, le64, put_le16, p
 
 from pyroaring import BitMap
 
+cdef extern from * nogil:
+    int __builtin_ctzll(unsigned long long)
+
 cdef const fidx_kernel_set* _kernels = NULL
 
 
@@ -278,7 +281,7 @@ cdef class RowsWriter:
 
     cdef int put_words(self, uint16_t key, const uint64_t* words) except -1 nogil:
         """Adds the set bits of a chunk. Returns 1 when a row lies at or past row_count (nothing is added then)."""
-        cdef uint32_t cardinality = _kernels.popcount(<const uint8_t*> words), limit, runs
+        cdef uint32_t cardinality = _kernels.popcount(<const uint8_t*> words), limit, runs, most
         cdef Container* c
         if cardinality == 0:
             return 0
@@ -290,9 +293,13 @@ cdef class RowsWriter:
         c.key = key
         c.cardinality = cardinality
         c.run_count = 0
-        # A few rows are an array whatever their runs; counting runs there would cost more than it saves.
-        runs = _kernels.run_count(words) if cardinality > 32 else 65535
-        if 2 + 4 * runs < min(<uint32_t> CHUNK_BYTES, 2 * cardinality):
+        if cardinality == CHUNK_ROWS:
+            return self.put_range(key, 0, CHUNK_ROWS)
+        # A few rows are an array whatever their runs; counting runs there would cost more than it saves. More than
+        # `most` runs are not smaller, however many there are.
+        most = (min(<uint32_t> CHUNK_BYTES, 2 * cardinality) - 3) // 4
+        runs = _kernels.run_count(words, most) if cardinality > 32 else most + 1
+        if runs <= most:
             c.kind = RUN
             c.run_count = <uint16_t> runs
             put_le16(self.data + self.used, runs)
@@ -328,6 +335,47 @@ cdef class RowsWriter:
         put_le16(self.data + self.used + 2, start)
         put_le16(self.data + self.used + 4, end - 1 - start)
         self.used += 6
+        self.any_run = True
+        self.count += 1
+        return 0
+
+    cdef int put_holes(self, uint16_t key, const uint64_t* words, uint32_t hole_count) except -1 nogil:
+        """Adds a chunk's rows that are not among the set bits, of which there are at most ``hole_count``, as runs.
+        Returns 1 when a set bit lies at or past row_count."""
+        cdef uint32_t limit = self.limit(key), i, hole, start = 0, runs = 0, cardinality = 0
+        cdef uint64_t word
+        cdef uint8_t* out
+        cdef Container* c
+        if limit < CHUNK_ROWS and _rows_beyond(<const uint8_t*> words, limit):
+            return 1
+        self.ensure(2 + 4 * (<size_t> hole_count + 1))
+        out = self.data + self.used
+        for i in range((limit + 63) >> 6):
+            word = words[i]
+            while word:
+                hole = i << 6 | <uint32_t> __builtin_ctzll(word)
+                word &= word - 1
+                if hole > start:
+                    put_le16(out + 2 + 4 * runs, start)
+                    put_le16(out + 4 + 4 * runs, hole - 1 - start)
+                    cardinality += hole - start
+                    runs += 1
+                start = hole + 1
+        if start < limit:
+            put_le16(out + 2 + 4 * runs, start)
+            put_le16(out + 4 + 4 * runs, limit - 1 - start)
+            cardinality += limit - start
+            runs += 1
+        if runs == 0:
+            return 0
+        put_le16(out, runs)
+        c = &self.table[self.count]
+        c.key = key
+        c.kind = RUN
+        c.cardinality = cardinality
+        c.run_count = <uint16_t> runs
+        c.data = <const uint8_t*> self.used
+        self.used += 2 + 4 * <size_t> runs
         self.any_run = True
         self.count += 1
         return 0
