@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import CorruptError
+from ..result import REMAIN, Decision
+from .columns import SCALARS
 from .deletes import PK, TS, delete_schema
 from .model import DataType, hybrid_timestamp
 from .paths import DeltaFile, FieldFile, SegmentPath
@@ -62,7 +64,7 @@ class Segment:
     """
 
     def __init__(self, found: SegmentPath, primary_key: int | None, names: dict[int, str]):
-        self._found = found
+        self.found = found
         self.path = str(found.folder)
         self.collection_id, self.partition_id = found.collection_id, found.partition_id
         self.segment_id = found.segment_id
@@ -81,10 +83,11 @@ class Segment:
         self.deltas: tuple[DeltaFile, ...] = tuple(found.deltas())
         self._names = names
         self._deletes: pa.Table | None = None
+        self._data_types: dict[int, int] | None = None
         self.primary_key = self._primary_key() if primary_key is None else primary_key
 
     def _primary_key(self) -> int | None:
-        for field_id in (*self._found.statistics(), *sorted(self.fields)):
+        for field_id in (*self.found.statistics(), *sorted(self.fields)):
             if field_id >= FIRST_USER_FIELD and field_id in self.fields:
                 with open_binlog(self.fields[field_id][0].path) as binlog:
                     if binlog.data_type in KEY_TYPES:
@@ -102,7 +105,8 @@ class Segment:
         ordered = sorted(self.fields, key=lambda field_id: (field_id < FIRST_USER_FIELD, field_id))
         return tuple(self.name(field_id) for field_id in ordered)
 
-    def _field(self, column: str) -> int:
+    def field_id(self, column: str) -> int:
+        """The field of a column, by its name or its id as text. KeyError for an unknown one."""
         for field_id in self.fields:
             if column in (self.name(field_id), str(field_id)):
                 return field_id
@@ -120,10 +124,12 @@ class Segment:
         return binlog
 
     def _types(self, field_ids: Sequence[int]) -> list[pa.DataType]:
-        """One type per field: the first chunk that can tell a vector's width, an array's kind."""
+        """One type per field. Where the data type leaves it open, the first chunk that can tell: a vector's width, an
+        array's kind."""
         types = []
         for field_id in field_ids:
-            for chunk in self.chunks:
+            type = SCALARS.get(self.data_types()[field_id])
+            for chunk in self.chunks if type is None else ():
                 with self._open(chunk[field_id]) as binlog:
                     type = binlog.schema.types[0]
                     known = not (pa.types.is_list(type) and pa.types.is_null(type.value_type)
@@ -132,6 +138,48 @@ class Segment:
                     break
             types.append(type)
         return types
+
+    def data_types(self) -> dict[int, int]:
+        """The data type of each field, from its first file."""
+        if self._data_types is None:
+            self._data_types = {}
+            for field_id, file in self.chunks[0].items():
+                with self._open(file) as binlog:
+                    self._data_types[field_id] = binlog.data_type
+        return self._data_types
+
+    def column(self, chunk: Mapping[int, FieldFile], field_id: int) -> pa.ChunkedArray:
+        """One field of a chunk."""
+        file = chunk[field_id]
+        with self._open(file) as binlog:
+            if binlog.kind != "insert":
+                raise CorruptError("event[0].type", path=str(file.path), expected="an insert log",
+                                   found=f"one of kind {binlog.kind}")
+            return binlog.to_arrow().column(0)
+
+    # --- indexes
+
+    def build_index(self, options: Mapping[str, str] | None = None) -> list[str]:
+        """Builds a Paimon file index for each chunk and keeps it beside the binlogs, in ``fidx_log``; scans with
+        ``where`` use it. Returns the paths.
+
+        options : ``file-index.*`` options, columns by field id; when None a Bloom filter and a range-bitmap for the
+            primary key, a bitmap or a range-bitmap for every other scalar field
+        """
+        from .indexing import build_indexes
+
+        return build_indexes(self, options)
+
+    def explain(self, where: Any) -> list:
+        """What the index of each chunk says about a predicate: a list of ChunkVerdict. Reads index files only."""
+        from .indexing import ChunkVerdict, Where
+
+        bound, verdicts = Where(self, where), []
+        for number, chunk in enumerate(self.chunks):
+            result, path = bound.ask(chunk)
+            count = {Decision.SKIP: 0, Decision.ROWS: len(result.rows or ())}.get(result.decision)
+            verdicts.append(ChunkVerdict(number, result.decision, count, result.exact, path))
+        return verdicts
 
     # --- deletes
 
@@ -199,10 +247,12 @@ class Segment:
         deletes : bool = True      leave out rows that a delete has hit
         keys : iterable | None     only rows with these primary keys
         start, end : only rows whose timestamp is at least start and below end: hybrid, or a datetime
+        where : str | predicate    SQL text or a predicate on scalar columns, by name or field id; what the indexes of
+            :meth:`build_index` can tell is not read
 
         Raises
         ------
-        KeyError (a column), ValueError (no primary key known where one is needed);
+        KeyError (a column), ValueError (no primary key known where one is needed; a WHERE text), TypeError (literals);
         CorruptError, TruncatedError, UnsupportedError naming the file
         """
         return self.stream(columns, **filters)[1]
@@ -214,26 +264,28 @@ class Segment:
         if columns is None:
             wanted = [field_id for field_id in sorted(self.fields) if field_id >= FIRST_USER_FIELD]
         else:
-            wanted = [self._field(column) for column in columns]
+            wanted = [self.field_id(column) for column in columns]
         schema = pa.schema([(self.name(field_id), type) for field_id, type in zip(wanted, self._types(wanted))])
         return schema, self._rows(wanted, schema, _Filter(self, **filters))
 
     def _rows(self, wanted: list[int], schema: pa.Schema, chosen: _Filter) -> Iterator[pa.RecordBatch]:
         for chunk in self.chunks:
+            result, index = chosen.where.ask(chunk) if chosen.where is not None else (REMAIN, None)
+            if result.decision is Decision.SKIP:
+                continue
+            asked = [] if chosen.where is None or result.exact else chosen.where.fields
             held: dict[int, pa.ChunkedArray] = {}
             count: tuple[int, FieldFile] | None = None
-            for field_id in dict.fromkeys([*wanted, *chosen.fields]) or [min(chunk)]:
-                file = chunk[field_id]
-                with self._open(file) as binlog:
-                    if binlog.kind != "insert":
-                        raise CorruptError("event[0].type", path=str(file.path), expected="an insert log",
-                                           found=f"one of kind {binlog.kind}")
-                    held[field_id] = binlog.to_arrow().column(0)
+            for field_id in dict.fromkeys([*wanted, *chosen.fields, *asked]) or [min(chunk)]:
+                held[field_id] = self.column(chunk, field_id)
                 if count is not None and len(held[field_id]) != count[0]:
-                    raise CorruptError("rows", path=str(file.path), expected=f"{count[0]}, as in {count[1].path}",
-                                       found=len(held[field_id]))
-                count = (len(held[field_id]), file)
+                    raise CorruptError("rows", path=str(chunk[field_id].path),
+                                       expected=f"{count[0]}, as in {count[1].path}", found=len(held[field_id]))
+                count = (len(held[field_id]), chunk[field_id])
             mask = chosen.mask(held, chunk)
+            if chosen.where is not None:
+                matching = chosen.where.mask(result, held, count[0], index)
+                mask = matching if mask is None else pc.and_(mask, matching)
             arrays = [_as(held[field_id], field.type, chunk[field_id]) for field_id, field in zip(wanted, schema)]
             if not wanted:  # a table without columns has no rows of its own: RecordBatch needs a struct to count them
                 row_count = count[0] if mask is None else pc.sum(mask).as_py() or 0
@@ -257,8 +309,13 @@ class _Filter:
     """Which rows a caller wants, and the fields that it takes to tell."""
 
     def __init__(self, segment: Segment, deletes: bool = True, keys: Iterable[Any] | None = None,
-                 start: int | datetime | None = None, end: int | datetime | None = None):
+                 start: int | datetime | None = None, end: int | datetime | None = None, where: Any = None):
         self.segment = segment
+        self.where = None
+        if where is not None:
+            from .indexing import Where
+
+            self.where = Where(segment, where)
         self.deletes = deletes and len(segment.deltas) > 0
         self.keys = None if keys is None else list(keys)
         self.start, self.end = (hybrid_timestamp(each) if isinstance(each, datetime) else each for each in (start, end))

@@ -22,6 +22,7 @@ PATH = click.argument("path", type=click.Path())
 JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 COLUMNS = click.option("--columns", metavar="A,B", help="Columns of a segment, by field id; user fields by default.")
 DELETED = click.option("--with-deleted", is_flag=True, help="Keep rows that delete logs have hit.")
+WHERE = click.option("--where", metavar="SQL", help="Rows of a segment wanted, for example \"`100` > 7\".")
 SEGMENTS = "insert_log/*/*/*"
 BINLOG, BARE_PARQUET = b"\xbc\xfa\xff\x00", b"PAR1"
 
@@ -35,14 +36,14 @@ def _words(text):
     return [word.strip() for word in text.split(",")] if text else None
 
 
-def _rows(path, columns, with_deleted):
+def _rows(path, columns, with_deleted, where):
     """(schema, batches) of a file or a segment."""
     from .. import binlog as bl
 
     if os.path.isdir(path):
-        return bl.open_segment(path).stream(_words(columns), deletes=not with_deleted)
-    if columns:
-        _fail("--columns is for segments; a file has one column, or pk and ts", BAD_INPUT)
+        return bl.open_segment(path).stream(_words(columns), deletes=not with_deleted, where=where)
+    if columns or where:
+        _fail("--columns and --where are for segments; a file has one column, or pk and ts", BAD_INPUT)
     opened = bl.open_binlog(path)
     return opened.schema, opened.to_batches()
 
@@ -180,12 +181,13 @@ def _verify_file(path):
 @PATH
 @click.option("-n", "--rows", "row_count", type=click.IntRange(min=0), default=10, show_default=True, help="How many.")
 @COLUMNS
+@WHERE
 @DELETED
 @JSON
 @_one_line_errors
-def head(path, row_count, columns, with_deleted, as_json):
+def head(path, row_count, columns, where, with_deleted, as_json):
     """Shows the first rows of a file or a segment. With --json each row is one line of JSON."""
-    schema, batches = _rows(path, columns, with_deleted)
+    schema, batches = _rows(path, columns, with_deleted, where)
     shown = []
     for batch in batches:
         batch = _plain(batch.slice(0, row_count - len(shown)))
@@ -204,15 +206,16 @@ def head(path, row_count, columns, with_deleted, as_json):
 @PATH
 @click.argument("target", type=click.Path())
 @COLUMNS
+@WHERE
 @DELETED
 @JSON
 @_one_line_errors
-def export(path, target, columns, with_deleted, as_json):
+def export(path, target, columns, where, with_deleted, as_json):
     """Writes the rows of a file or a segment to TARGET: .parquet, .arrow (IPC file) or .jsonl, by its ending."""
     ending = Path(target).suffix
     if ending not in (".parquet", ".arrow", ".jsonl"):
         _fail(f"{target}: the ending is .parquet, .arrow or .jsonl", BAD_INPUT)
-    schema, batches = _rows(path, columns, with_deleted)
+    schema, batches = _rows(path, columns, with_deleted, where)
     half = f"{target}.part"  # a name of its own until all is written: no half a file under the name asked for
     try:
         row_count = _write(half, ending, schema, batches)

@@ -92,6 +92,8 @@ def test_head(root, segment):
         assert all(isinstance(value, (float, str)) for value in row["123"])
     assert "102" in run("head", segment) and "NULL" in run("head", root / "multi_event" / "Int64_nullable_true")
     assert lines("head", sample(root, "multi_event/no_events")) == []
+    assert lines("head", segment, "--columns", "102", "--where", "`100` = 2999") == [{"102": "2999"}]
+    run("head", segment, "--where", "`103` = 1", code=2)
     run("head", sample(root, "multi_event/no_events"), "--columns", "1", code=2)
     assert "encrypted" in run("head", sample(root, "misc/encrypted"), code=3)
 
