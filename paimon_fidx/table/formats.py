@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap
 
 from .orc_tail import Stripe, read_stripes
+from .pages import PageReader
 
 __all__ = ["ReadMeter", "positions", "read_orc", "read_parquet", "take_rows"]
 
@@ -21,7 +22,8 @@ BATCH_ROWS = 65_536
 
 @dataclass(slots=True)
 class ReadMeter:
-    """What reading cost: bytes of the column chunks read, row groups (or stripes) read and seen, rows decoded."""
+    """What reading cost: bytes of the column chunks read (of rows cut out by their pages: their own bytes), row groups
+    (or stripes) read and seen, rows decoded."""
 
     data_bytes: int = 0
     groups_read: int = 0
@@ -45,6 +47,7 @@ def read_parquet(source, choose, rows: BitMap | None, meter: ReadMeter):
         metadata = file.metadata
         columns = choose(file.schema_arrow.names, metadata.num_rows)
         wanted = positions(rows)
+        pages = PageReader(source, file, columns)
         start = 0
         for group in range(metadata.num_row_groups):
             chunk = metadata.row_group(group)
@@ -54,6 +57,13 @@ def read_parquet(source, choose, rows: BitMap | None, meter: ReadMeter):
             if here is not None and not len(here):
                 continue
             meter.groups_read += 1
+            if here is not None:
+                batches = pages.read(group, chunk.num_rows, here)
+                if batches is not None:
+                    meter.rows_decoded += sum(batch.num_rows for batch in batches)
+                    meter.data_bytes += sum(batch.nbytes for batch in batches)
+                    yield from batches
+                    continue
             meter.data_bytes += _column_bytes(chunk, columns)
             batches = file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
             yield from take_rows(batches, here, meter)
