@@ -24,14 +24,20 @@ class CommitUnknown(RuntimeError):
 
 
 class _Watched:
-    """pypaimon's SnapshotCommit, which remembers how its attempts ended."""
+    """pypaimon's SnapshotCommit, which remembers how its attempts ended.
 
-    def __init__(self, inner):
-        self._inner = inner
+    It also hands the table's analyzed statistics on to the new snapshot, as Java does; pypaimon 2.1.0 drops them.
+    """
+
+    def __init__(self, inner, snapshots):
+        self._inner, self._snapshots = inner, snapshots
         self.unknown = False  # an attempt ended with an exception
         self.committed = None  # the id of the snapshot that was committed
 
     def commit(self, base_snapshot_uuid, snapshot, statistics):
+        previous = self._snapshots.get_snapshot_by_id(snapshot.id - 1)
+        if previous is not None and snapshot.statistics is None and previous.schema_id == snapshot.schema_id:
+            snapshot.statistics = previous.statistics  # the rows are the same
         before, self.unknown = self.unknown, True
         done = self._inner.commit(base_snapshot_uuid, snapshot, statistics)
         self.unknown = before
@@ -73,7 +79,7 @@ def exchange(table, base, pairs) -> int:
     builder = table.new_batch_write_builder()
     commit = builder.new_commit()
     committer = commit.file_store_commit
-    watched = committer.snapshot_commit = _Watched(committer.snapshot_commit)
+    watched = committer.snapshot_commit = _Watched(committer.snapshot_commit, table.snapshot_manager())
     try:
         committer._try_commit("COMPACT", BATCH_COMMIT_IDENTIFIER, plan, detect_conflicts=True)
     except BaseException as error:

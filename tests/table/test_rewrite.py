@@ -200,6 +200,15 @@ def test_data_evolution_files_that_share_row_ids_get_none(warehouse):
     assert result.snapshot_id is None
 
 
+def test_analyzed_statistics_are_handed_on(warehouse):
+    warehouse.create()
+    warehouse.write(rows(1))
+    path = warehouse.path() / "snapshot" / "snapshot-1"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"statistics": "stat-1", "watermark": 5}))
+    warehouse.table().rewrite_index(ON_ID)
+    assert (snapshot(warehouse.path())["statistics"], snapshot(warehouse.path())["watermark"]) == ("stat-1", 5)
+
+
 def test_a_table_without_snapshots(warehouse):
     warehouse.create()
     result = warehouse.table().rewrite_index(ON_ID)
