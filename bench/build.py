@@ -4,10 +4,12 @@
     python bench/build.py bsi strings         cases whose name holds one of the words
     python bench/build.py --no-java           this library alone
     python bench/build.py --rows 100000       other columns than of a million rows
+    python bench/build.py --cpu               processor time of the building thread on both sides, for a busy machine
 
 Java (tests/interop/oracle) is warmed up before anything is counted; then the two take turns. Printed per case: the
 median milliseconds of both, their ratio, ours as a multiple of a memcpy of the column, and the most memory a build took
-beyond the column itself, as a multiple of the column (in a process of its own). The column is what its Arrow buffers hold.
+beyond the column itself, as a multiple of the column (in a process of its own). The column is what its Arrow buffers
+hold.
 """
 from __future__ import annotations
 
@@ -32,19 +34,20 @@ from tests.interop.java import Java, missing  # noqa: E402
 # (kind, column, the ratio the project promises or None)
 CASES = [
     ("bsi", "random ints", 100), ("bsi", "signed ints", 100), ("bsi", "sorted ints", 100), ("bsi", "skewed ints", 100),
-    ("bsi", "single value", None), ("bsi", "90% null ints", None), ("bsi", "random longs", None), ("bsi", "timestamps", None),
-    ("bsi", "decimals", None),
+    ("bsi", "single value", None), ("bsi", "90% null ints", None), ("bsi", "random longs", None),
+    ("bsi", "timestamps", None), ("bsi", "decimals", None),
     ("range-bitmap", "1000 ints", 70), ("range-bitmap", "1M ints", 55), ("range-bitmap", "strings", 25),
-    ("range-bitmap", "1000 strings", None), ("range-bitmap", "random ints", None), ("range-bitmap", "sorted ints", None),
-    ("range-bitmap", "skewed ints", None), ("range-bitmap", "single value", None), ("range-bitmap", "90% null ints", None),
+    ("range-bitmap", "1000 strings", None), ("range-bitmap", "random ints", None),
+    ("range-bitmap", "sorted ints", None), ("range-bitmap", "skewed ints", None),
+    ("range-bitmap", "single value", None), ("range-bitmap", "90% null ints", None),
     ("range-bitmap", "random longs", None), ("range-bitmap", "timestamps", None), ("range-bitmap", "decimals", None),
     ("bitmap", "1000 ints", 8), ("bitmap", "100k ints", 14), ("bitmap", "1M ints", 60), ("bitmap", "strings", 20),
     ("bitmap", "1000 strings", None), ("bitmap", "sorted ints", None), ("bitmap", "skewed ints", None),
     ("bitmap", "single value", None), ("bitmap", "90% null ints", None), ("bitmap", "random longs", None),
     ("bitmap", "1000 longs", None), ("bitmap", "timestamps", None),
     ("bloom-filter", "random ints", 2), ("bloom-filter", "strings", 3.5), ("bloom-filter", "sorted ints", None),
-    ("bloom-filter", "single value", None), ("bloom-filter", "90% null ints", None), ("bloom-filter", "random longs", None),
-    ("bloom-filter", "timestamps", None), ("bloom-filter", "1000 strings", None),
+    ("bloom-filter", "single value", None), ("bloom-filter", "90% null ints", None),
+    ("bloom-filter", "random longs", None), ("bloom-filter", "timestamps", None), ("bloom-filter", "1000 strings", None),
 ]
 
 
@@ -79,24 +82,24 @@ def for_java(array: pa.Array, path: Path) -> None:
             out.write(b"".join(packed[i * size:(i + 1) * size] if ok else b"\0" for i, ok in enumerate(valid.tolist())))
 
 
-def ours(kind: str, type: str, table: pa.Table, seconds: float) -> list[float]:
-    """Times of one build each, in seconds."""
+def ours(kind: str, type: str, table: pa.Table, seconds: float, clock) -> list[float]:
+    """Times of one build each, in seconds of ``clock``."""
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or len(times) < 3:
-        start = time.perf_counter()
+        start = clock()
         build(kind, type, table)
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return times
 
 
-def copying(array: pa.Array) -> float:
+def copying(array: pa.Array, clock) -> float:
     """Seconds of a memcpy of as many bytes as the column has."""
     source = np.ones(max(array.nbytes, 1), np.uint8)
     target, times = np.zeros_like(source), []
     for _ in range(15):
-        start = time.perf_counter()
+        start = clock()
         np.copyto(target, source)
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return statistics.median(times)
 
 
@@ -134,6 +137,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="turns of both sides per case")
     parser.add_argument("--seconds", type=float, default=0.4, help="of each turn")
     parser.add_argument("--warm", type=float, default=3.0, help="seconds of warming Java up per case")
+    parser.add_argument("--cpu", action="store_true", help="processor time of one thread instead of the clock")
     parser.add_argument("--no-java", action="store_true")
     parser.add_argument("--no-peak", action="store_true")
     parser.add_argument("--peak", nargs=2, metavar=("KIND", "COLUMN"), help=argparse.SUPPRESS)
@@ -148,7 +152,9 @@ def main() -> None:
     if not chosen.no_java and missing():
         sys.exit(f"bench/build.py {missing()}; --no-java measures this library alone")
     java = None if chosen.no_java else Java(heap="6g")
-    print(f"{'index and column':34} {'Java ms':>9} {'ours ms':>9} {'ratio':>8} {'promised':>8} {'x memcpy':>9} {'memory':>7}")
+    clock = time.thread_time if chosen.cpu else time.perf_counter
+    print(f"{'index and column':34} {'Java ms':>9} {'ours ms':>9} {'ratio':>8} {'promised':>8} {'x memcpy':>9} "
+          f"{'memory':>7}")
     with tempfile.TemporaryDirectory() as folder:
         loaded, short = None, []
         for kind, name, promised in cases:
@@ -162,19 +168,20 @@ def main() -> None:
                     answer = java.call(cmd="load", name=name, type=type, file=str(path))
                     assert "error" not in answer, answer
             if java:
-                java.call(cmd="time", name=name, index=kind, seconds=chosen.warm)
-            ours(kind, type, table, 0.1)
+                java.call(cmd="time", name=name, index=kind, seconds=chosen.warm, cpu=chosen.cpu)
+            ours(kind, type, table, 0.1, clock)
             theirs, mine = [], []
             for _ in range(chosen.rounds):
                 if java:
-                    theirs.append(java.call(cmd="time", name=name, index=kind, seconds=chosen.seconds)["nanos"] / 1e9)
-                mine.append(statistics.median(ours(kind, type, table, chosen.seconds)))
+                    answer = java.call(cmd="time", name=name, index=kind, seconds=chosen.seconds, cpu=chosen.cpu)
+                    theirs.append(answer["nanos"] / 1e9)
+                mine.append(statistics.median(ours(kind, type, table, chosen.seconds, clock)))
             own = statistics.median(mine)
             other = statistics.median(theirs) if java else float("nan")
             memory = None if chosen.no_peak else peak(kind, name, chosen.rows)
             ratio = other / own
             print(f"{f'{kind} of {name}':34} {other * 1e3:9.2f} {own * 1e3:9.3f} {ratio:7.1f}x "
-                  f"{f'{promised}x' if promised else '':>8} {own / copying(array):9.1f} "
+                  f"{f'{promised}x' if promised else '':>8} {own / copying(array, clock):9.1f} "
                   f"{'' if memory is None else f'{memory:6.2f}x':>7}", flush=True)
             if java and ratio < (promised or 1):
                 short.append(f"{kind} of {name}: {ratio:.1f}x")

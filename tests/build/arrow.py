@@ -10,7 +10,8 @@ EPOCH = dt.date(1970, 1, 1)
 PLAIN = {
     "BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
     "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "DATE": pa.date32(), "TIME": pa.time32("ms"), "CHAR": pa.string(),
-    "VARCHAR": pa.string(), "STRING": pa.string(), "BINARY": pa.binary(), "VARBINARY": pa.binary(), "BYTES": pa.binary(),
+    "VARCHAR": pa.string(), "STRING": pa.string(),
+    "BINARY": pa.binary(), "VARBINARY": pa.binary(), "BYTES": pa.binary(),
 }
 
 

@@ -39,9 +39,12 @@ def test_as_java(each):
         assert built[head:].hex() == each["index_hex"]
 
 
-def refusal(options, schema={"a": "INT", "m": "MAP<STRING, INT>", "s": "STRING", "n": "MAP<INT, INT>"}, error=ValueError):
+SCHEMA = {"a": "INT", "m": "MAP<STRING, INT>", "s": "STRING", "n": "MAP<INT, INT>"}
+
+
+def refusal(options, error=ValueError):
     with pytest.raises(error) as refused:
-        IndexWriter(schema, options)
+        IndexWriter(SCHEMA, options)
     return str(refused.value)
 
 

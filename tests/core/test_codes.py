@@ -177,7 +177,8 @@ def test_both_indexes_of_one_column_share_their_codes():
     for values, type, sql in ((INTS["many, repeated"], pa.int32(), "INT"), (TEXTS["digits"], pa.string(), "STRING"),
                               (LONGS["pairs, repeated"], pa.int64(), "BIGINT"), (INTS["direct"], pa.int32(), "INT")):
         table = pa.table({"c": pa.array(nulls(values, 0.1), type)})
-        alone = [build_index(table, {f"file-index.{kind}.columns": "c"}, {"c": sql})[-5000:] for kind in ("bitmap", "range-bitmap")]
+        alone = [build_index(table, {f"file-index.{kind}.columns": "c"}, {"c": sql})[-5000:]
+                 for kind in ("bitmap", "range-bitmap")]
         for kinds in (("bitmap", "range-bitmap"), ("range-bitmap", "bitmap")):
             both = build_index(table, {f"file-index.{kind}.columns": "c" for kind in kinds}, {"c": sql})
             assert all(segment in both for segment in alone)

@@ -66,7 +66,9 @@ def _float(rng, base, extreme):
     if extreme:
         return rng.choice(("NaN", "Infinity", "-Infinity", "-0.0", 0.0, 1.5, -1.5))
     code, width = ("f", 4) if base == "FLOAT" else ("d", 8)
-    number = struct.unpack("<" + code, rng.randbytes(width))[0] if rng.random() < 0.5 else float(rng.randint(-99, 99)) / 8
+    number = float(rng.randint(-99, 99)) / 8
+    if rng.random() < 0.5:
+        number = struct.unpack("<" + code, rng.randbytes(width))[0]
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -97,7 +99,8 @@ def key(type: str, item):
     if base in BITS:
         return int(item)
     if base in ("FLOAT", "DOUBLE"):
-        number = struct.unpack("<f", struct.pack("<f", float(item)))[0] if base == "FLOAT" else float(item)
+        code = "<f" if base == "FLOAT" else "<d"
+        number = struct.unpack(code, struct.pack(code, float(item)))[0]
         return (2, 0, 0) if math.isnan(number) else (1, number, math.copysign(1, number))
     if base == "TIMESTAMP":
         return item["millis"] if int(type[10]) <= 3 else item["millis"] * 1000 + item["nanosOfMilli"] // 1000

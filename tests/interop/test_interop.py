@@ -16,7 +16,8 @@ from tests.interop.columns import TYPES, column, key, value
 
 FILES = 24                 # per kind and type, of each test: some 3,000 in all
 OPTIONS = {
-    "bloom-filter": lambda rng: {"items": str(rng.choice((1, 5, 100, 1000))), "fpp": rng.choice(("0.1", "0.01", "1e-6", "0.5"))},
+    "bloom-filter": lambda rng: {"items": str(rng.choice((1, 5, 100, 1000))),
+                                 "fpp": rng.choice(("0.1", "0.01", "1e-6", "0.5"))},
     "bitmap": lambda rng: {"version": rng.choice("12"), "index-block-size": rng.choice(("2kb", "4000", "16kb"))},
     "bsi": lambda rng: {},
     "range-bitmap": lambda rng: rng.choice(({}, {"chunk-size": "0b"}, {"chunk-size": "64b"}, {"chunk-size": "1kb"})),
@@ -51,12 +52,14 @@ def test_same_bytes(java, facts, kind, type):
     rng = random.Random(f"bytes {kind} {type}")
     for _ in range(FILES):
         values, chosen = column(rng, type), OPTIONS[kind](rng)
-        assert built(kind, type, values, chosen) == wrap("c", kind, java.write(kind, type, values, chosen)), (values, chosen)
+        expected = wrap("c", kind, java.write(kind, type, values, chosen))
+        assert built(kind, type, values, chosen) == expected, (values, chosen)
         facts["random columns written identically by Java"] += 1
 
 
-@pytest.mark.parametrize("kind, type", [("bsi", "INT"), ("bsi", "BIGINT"), ("bsi", "DECIMAL(18, 4)"), ("range-bitmap", "INT"),
-                                        ("range-bitmap", "STRING"), ("range-bitmap", "DOUBLE"), ("bloom-filter", "STRING")])
+@pytest.mark.parametrize("kind, type", [
+    ("bsi", "INT"), ("bsi", "BIGINT"), ("bsi", "DECIMAL(18, 4)"), ("range-bitmap", "INT"), ("range-bitmap", "STRING"),
+    ("range-bitmap", "DOUBLE"), ("bloom-filter", "STRING")])
 def test_same_bytes_of_many_rows(java, facts, kind, type):
     """Past 65,536 rows: several containers, all their kinds."""
     rng = random.Random(f"many {kind} {type}")
@@ -140,9 +143,10 @@ def test_whole_files(java, facts):
             "file-index.bloom-filter.columns": "m[k]", "file-index.bloom-filter.m[k].items": "100"}, schema)
         questions = [("n[", "EQUAL", [3]), ("n[", "IS_NULL", []), ("wörter", "EQUAL", ["b"]), ("m[k]", "EQUAL", ["x"]),
                      ("m[[]", "EQUAL", ["y"]), ("m[k]", "IS_NULL", [])]
-        expected = [rows(numbers, lambda v: v == 3), rows(numbers, lambda v: v is None), rows(words, lambda v: v == "b"),
-                    rows(maps, lambda m: bool(m) and m.get("k") == "x"), rows(maps, lambda m: bool(m) and m.get("[") == "y"),
-                    rows(maps, lambda m: not m or "k" not in m)]
+        expected = [
+            rows(numbers, lambda v: v == 3), rows(numbers, lambda v: v is None), rows(words, lambda v: v == "b"),
+            rows(maps, lambda m: bool(m) and m.get("k") == "x"), rows(maps, lambda m: bool(m) and m.get("[") == "y"),
+            rows(maps, lambda m: not m or "k" not in m)]
         answers = java.ask(schema, file, questions)
         assert [set() if answer == "SKIP" else answer for answer in answers] == expected
         facts["whole files with several indexes read by Java"] += 1
@@ -153,7 +157,8 @@ def test_filter_sizes(java, facts):
     rng = random.Random("sizes")
     for _ in range(300):
         items = rng.choice((rng.randint(-20, 20), rng.randint(1, 100_000), rng.randint(1, 200)))
-        fpp = rng.choice((str(rng.random()), f"1e-{rng.randint(1, 300)}", "0", "1", "2", "-0.5", "NaN", "0.999999", "1e300"))
+        odd = ("0", "1", "2", "-0.5", "NaN", "0.999999", "1e300")
+        fpp = rng.choice((str(rng.random()), f"1e-{rng.randint(1, 300)}", *odd))
         body = java.write("bloom-filter", "INT", [1], {"items": str(items), "fpp": fpp})
         try:
             bits, hashes = size_of(items, float(fpp))

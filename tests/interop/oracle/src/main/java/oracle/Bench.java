@@ -2,6 +2,7 @@ package oracle;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.lang.management.*;
 import java.nio.*;
 import java.nio.file.*;
 import java.util.*;
@@ -16,13 +17,15 @@ import org.apache.paimon.types.*;
  * <pre>
  * {"cmd":"load", "name", "type", "file"}                   a column: little-endian rows of
  *                                                          u8 not-null, then i32 / i64, or i32 length and bytes
- * {"cmd":"time", "name", "index", "options", "seconds"}    -> {"nanos"}: the median build over that long, values boxed
- *                                                          as a row hands them over, first write to serializedBytes
+ * {"cmd":"time", "name", "index", "seconds", "cpu"}        -> {"nanos"}: the median build over that long, values boxed
+ *                                                          as a row hands them over, first write to serializedBytes;
+ *                                                          cpu: processor time of the thread (garbage collection apart)
  * </pre>
  */
 final class Bench {
     private static final Map<String, Object[]> COLUMNS = new HashMap<>();
     private static final Map<String, DataType> TYPES = new HashMap<>();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static volatile Object sink;
 
     static void load(JsonNode q) throws IOException {
@@ -60,15 +63,16 @@ final class Bench {
     static long time(JsonNode q) {
         Object[] values = COLUMNS.get(q.get("name").asText());
         DataType type = TYPES.get(q.get("name").asText());
+        boolean cpu = q.get("cpu").asBoolean();
         List<Long> times = new ArrayList<>();
         long end = System.nanoTime() + (long) (1e9 * q.get("seconds").asDouble());
         do {
-            long start = System.nanoTime();
+            long start = cpu ? THREADS.getCurrentThreadCpuTime() : System.nanoTime();
             FileIndexWriter writer =
                     FileIndexer.create(q.get("index").asText(), type, new Options()).createWriter();
             for (Object value : values) writer.writeRecord(value);
             sink = writer.serializedBytes();
-            times.add(System.nanoTime() - start);
+            times.add((cpu ? THREADS.getCurrentThreadCpuTime() : System.nanoTime()) - start);
         } while (System.nanoTime() < end);
         Collections.sort(times);
         return times.get(times.size() / 2);
