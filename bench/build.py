@@ -4,7 +4,7 @@
     python bench/build.py bsi strings         cases whose name holds one of the words
     python bench/build.py --no-java           this library alone
     python bench/build.py --rows 100000       other columns than of a million rows
-    python bench/build.py --cpu               processor time of the building thread on both sides, for a busy machine
+    python bench/build.py --cpu               processor time of both processes, for a busy machine
 
 Java (tests/interop/oracle) is warmed up before anything is counted; then the two take turns. Printed per case: the
 median milliseconds of both, their ratio, ours as a multiple of a memcpy of the column, and the most memory a build took
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="turns of both sides per case")
     parser.add_argument("--seconds", type=float, default=0.4, help="of each turn")
     parser.add_argument("--warm", type=float, default=3.0, help="seconds of warming Java up per case")
-    parser.add_argument("--cpu", action="store_true", help="processor time of one thread instead of the clock")
+    parser.add_argument("--cpu", action="store_true", help="processor time instead of the clock")
     parser.add_argument("--no-java", action="store_true")
     parser.add_argument("--no-peak", action="store_true")
     parser.add_argument("--peak", nargs=2, metavar=("KIND", "COLUMN"), help=argparse.SUPPRESS)
@@ -152,7 +152,7 @@ def main() -> None:
     if not chosen.no_java and missing():
         sys.exit(f"bench/build.py {missing()}; --no-java measures this library alone")
     java = None if chosen.no_java else Java(heap="6g")
-    clock = time.thread_time if chosen.cpu else time.perf_counter
+    clock = time.process_time if chosen.cpu else time.perf_counter
     print(f"{'index and column':34} {'Java ms':>9} {'ours ms':>9} {'ratio':>8} {'promised':>8} {'x memcpy':>9} "
           f"{'memory':>7}")
     with tempfile.TemporaryDirectory() as folder:

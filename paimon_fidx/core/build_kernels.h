@@ -35,6 +35,8 @@ static inline fidx_divisor fidx_divide_by(uint32_t divisor) {
   return d;
 }
 
+#define FIDX_STEP 64 /* words measured between two looks at the number of runs */
+#define FIDX_SLACK 32 /* bytes that put_array may write behind its end */
 #define FIDX_BATCH 256 /* hashes whose positions are computed together: a few KiB, well inside L1 */
 
 typedef struct {
@@ -47,6 +49,7 @@ typedef struct {
                          uint64_t *signs);
   void (*measure)(const uint64_t *words, const uint64_t *mask, size_t word_count, uint32_t *cardinality,
                   uint32_t *run_count);
+  uint8_t *(*put_array)(const uint64_t *words, size_t word_count, uint8_t *out);
   void (*zero_nulls32)(int32_t *values, const uint64_t *valid, size_t count);
   void (*zero_nulls64)(int64_t *values, const uint64_t *valid, size_t count);
   void (*extremes32)(const int32_t *values, size_t count, int32_t *least, int32_t *most);
@@ -63,8 +66,8 @@ typedef struct {
 #define FIDX_STR2(x) #x
 #define FIDX_STR(x) FIDX_STR2(x)
 #define BUILD_SET                                                                                                 \
-  { FIDX_STR(SET), K(slice32), K(slice64), K(slice_signed32), K(slice_signed64), K(measure), K(zero_nulls32),     \
-    K(zero_nulls64), K(extremes32), K(extremes64), K(count_bits), K(hash32), K(hash64), K(set_positions) }
+  { FIDX_STR(SET), K(slice32), K(slice64), K(slice_signed32), K(slice_signed64), K(measure), K(put_array),        \
+    K(zero_nulls32), K(zero_nulls64), K(extremes32), K(extremes64), K(count_bits), K(hash32), K(hash64), K(set_positions) }
 
 #define SET build_baseline
 #define TARGET

@@ -5,6 +5,7 @@ from paimon_fidx.core.buffers cimport Arena, Output
 cdef extern from "build_kernels.h" nogil:
     enum:
         FIDX_BATCH
+        FIDX_SLACK
     ctypedef struct fidx_divisor:
         pass
     fidx_divisor fidx_divide_by(uint32_t)
@@ -15,6 +16,7 @@ cdef extern from "build_kernels.h" nogil:
         void (*slice_signed32)(const int32_t*, size_t, int, uint64_t*, size_t, uint64_t*) noexcept nogil
         void (*slice_signed64)(const int64_t*, size_t, int, uint64_t*, size_t, uint64_t*) noexcept nogil
         void (*measure)(const uint64_t*, const uint64_t*, size_t, uint32_t*, uint32_t*) noexcept nogil
+        uint8_t* (*put_array)(const uint64_t*, size_t, uint8_t*) noexcept nogil
         void (*zero_nulls32)(int32_t*, const uint64_t*, size_t) noexcept nogil
         void (*zero_nulls64)(int64_t*, const uint64_t*, size_t) noexcept nogil
         void (*extremes32)(const int32_t*, size_t, int32_t*, int32_t*) noexcept nogil

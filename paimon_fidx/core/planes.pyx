@@ -161,7 +161,7 @@ cdef class Planes:
         cdef uint8_t* offsets = NULL
         cdef uint8_t* body
         length = self.length(i)
-        out.ensure(length)
+        out.ensure(length + FIDX_SLACK)
         base = out.base + out.used
         for chunk in range(self.chunk_count):
             if cardinality[chunk]:
@@ -188,7 +188,7 @@ cdef class Planes:
                 put_le16(body, run_count[chunk])
                 body = put_runs(words, size, body + 2)
             elif cardinality[chunk] <= ARRAY_MOST:
-                body = put_array(words, size, body)
+                body = _kernels.put_array(words, size, body)
             else:
                 if mask != NULL:
                     put_masked(words, mask + at, size, body)
@@ -228,18 +228,6 @@ cdef void put_masked(const uint64_t* words, const uint64_t* mask, Py_ssize_t cou
     for i in range(count):
         word = words[i] & mask[i]
         memcpy(out + 8 * i, &word, 8)
-
-
-cdef uint8_t* put_array(const uint64_t* words, Py_ssize_t count, uint8_t* out) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint64_t word
-    for i in range(count):
-        word = words[i]
-        while word:
-            put_le16(out, <uint32_t> (i << 6) | <uint32_t> lowest_bit(word))
-            out += 2
-            word &= word - 1
-    return out
 
 
 cdef uint8_t* put_runs(const uint64_t* words, Py_ssize_t count, uint8_t* out) noexcept nogil:
