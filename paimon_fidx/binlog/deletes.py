@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .columns import Place
 from .model import DataType
@@ -21,6 +22,12 @@ PK, TS = "pk", "ts"
 PAIR = re.compile(r"\s*([+-]?[0-9]{1,19})\s*,\s*([0-9]{1,19})\s*", re.ASCII)
 # what Milvus writes, key order and all; anything else takes the JSON parser
 OBJECT = re.compile(r'\{"pk":(?:(-?[0-9]{1,19})|"([^"\\\x00-\x1f]*)"),"ts":([0-9]{1,19}),"pkType":(5|21)\}', re.ASCII)
+# the same for whole columns of one form, by Arrow: (pattern, type of the key)
+WHOLE = (
+    (r'^\{"pk":(?P<pk>-?[0-9]{1,19}),"ts":(?P<ts>[0-9]{1,19}),"pkType":5\}$', pa.int64()),
+    (r'^\{"pk":"(?P<pk>[^"\\\x00-\x1f]*)","ts":(?P<ts>[0-9]{1,19}),"pkType":21\}$', pa.string()),
+    (r"^(?P<pk>-?[0-9]{1,19}),(?P<ts>[0-9]{1,19})$", pa.int64()),
+)
 LARGEST = 2**63 - 1
 
 
@@ -43,7 +50,22 @@ def deletes_of(batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
                             dict(zip(batch.schema.names, map(str, batch.schema.types))))
     column = batch.column(0).cast(pa.string())
     column.validate(full=True)
-    return _parsed(column.to_pylist(), place)
+    return _whole(column) or _parsed(column.to_pylist(), place)
+
+
+def _whole(column: pa.Array) -> pa.RecordBatch | None:
+    """All rows at once, where each has the form of the first; None where one has not, or a number is too large."""
+    for pattern, type in WHOLE:
+        if len(column) and pc.extract_regex(column.slice(0, 1), pattern).null_count == 0:
+            found = pc.extract_regex(column, pattern)
+            if found.null_count:
+                return None
+            try:
+                pk, ts = found.field("pk").cast(type), found.field("ts").cast(pa.int64())
+            except pa.ArrowInvalid:
+                return None
+            return pa.RecordBatch.from_arrays([pk, ts], schema=delete_schema(type == pa.string()))
+    return None
 
 
 def _parsed(texts: Iterable[str | None], place: Place) -> pa.RecordBatch:
