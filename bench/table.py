@@ -77,12 +77,12 @@ def make(folder: Path, name: str, rows: int) -> None:
     (folder / "bench.db" / name / "ready").touch()
 
 
-def queries(rows: int) -> dict[str, list[tuple]]:
-    """name -> leaves (column, operator, literals), all of which hold"""
-    some = columns(3, rows // FILES["wide"])
+def queries(table: str, rows: int, words=()) -> dict[str, list[tuple]]:
+    """name -> leaves (column, operator, literals), all of which hold; of those whose name has one of the words"""
+    some = columns(3, rows // FILES[table])
     known, name = some["rnd"][17].as_py(), some["name"][99].as_py()
     half = rows // 2
-    return {
+    found = {
         "point, shuffled": [("rnd", "=", (known,))],
         "point, sorted": [("id", "=", (half + 7,))],
         "range, clustered": [("id", "between", (half, half + 999))],
@@ -92,6 +92,7 @@ def queries(rows: int) -> dict[str, list[tuple]]:
         "scattered": [("cat", "=", ("c7",))],
         "none matching": [("rnd", "=", (known + 1,))],
     }
+    return {name: leaves for name, leaves in found.items() if not words or any(word in name for word in words)}
 
 
 # ---- contenders: each a function of the leaves that gives the sorted ids
@@ -264,14 +265,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="of one turn")
     parser.add_argument("--latency", type=float, help="milliseconds")
     given = parser.parse_args()
-    asked = {name: leaves for name, leaves in queries(given.rows).items()
-             if not given.words or any(word in name for word in given.words)}
     java = None if given.no_java or missing() else Java(heap="2g")
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.folder or Path(temporary)).resolve() / f"rows-{given.rows}"
         folder.mkdir(parents=True, exist_ok=True)
         for name in given.tables:
             make(folder, name, given.rows)
+            asked = queries(name, given.rows, given.words)
             compare(folder, name, asked, java, given.rounds, given.seconds)
             if not given.words or "top" in given.words:
                 top_n(folder, name, given.rounds, given.seconds)
