@@ -32,6 +32,7 @@ from .wanted import Wanted, table_options
 
 __all__ = ["FileRewrite", "RewriteResult", "Run", "chosen_entries", "latest_table", "rewrite_index"]
 
+POSTPONED = -2  # the bucket of rows that Paimon's postpone mode has not distributed yet
 MAX_THREADS = 4  # each holds the indexed columns of one data file
 HEADS = ("file", "partition", "rows", "action", "bytes", "place", "indexes", "why")
 
@@ -189,6 +190,8 @@ class Run:
         wanted = self.wanted(file)
         if is_dedicated(file.name):
             return self._report(file, "keep", "holds one column of other files' rows"), None
+        if entry.bucket == POSTPONED:
+            return self._report(file, "keep", "waits for its rows to be put into buckets: no reader sees it"), None
         why = self._stale(file, wanted)
         if why is None:
             reason = "; ".join(("up to date" if wanted.options.plans else "no index asked for", *wanted.reasons))

@@ -200,6 +200,13 @@ def test_data_evolution_files_that_share_row_ids_get_none(warehouse):
     assert result.snapshot_id is None
 
 
+def test_postponed_files_wait(tmp_path):
+    table = copied("orders", tmp_path)
+    edit_manifests(table, lambda entry: entry.update(_BUCKET=-2))
+    result = open_table(table).rewrite_index({"file-index.bitmap.columns": "user_id"})
+    assert result.snapshot_id is None and "put into buckets" in result.files[0].reason
+
+
 def test_analyzed_statistics_are_handed_on(warehouse):
     warehouse.create()
     warehouse.write(rows(1))
