@@ -6,6 +6,7 @@
     python bench/evaluate.py --no-java             without Java
     python bench/evaluate.py --json figures.json   all figures, in seconds
     python bench/evaluate.py --docs                renews the table and the plot of docs/evaluate.md
+    python bench/evaluate.py --docs --read figures.json    the same, from figures measured before
 
 Files are built once by this library; all sides read the same ones. Answers are checked against numpy on every side
 before anything is counted. The sides take turns and the figures are medians.
@@ -331,6 +332,17 @@ def renew(page: Path, heading: str, text: str) -> None:
     page.write_text(f"{before}{start}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
 
 
+def report(results: list[dict], rows: int, chosen) -> None:
+    short = [text for figures in results for text in below(figures)]
+    print("\nbelow the bars:\n  " + "\n  ".join(short) if short else "\nall bars are met")
+    if chosen.json:
+        chosen.json.write_text(json.dumps({"rows": rows, "cpu_count": os.cpu_count(), "results": results}, indent=1))
+    if chosen.docs:
+        millions = f"{rows // 1_000_000}M"
+        renew(ROOT / "docs" / "evaluate.md", f"{millions} rows", table(results))
+        plot(results, ROOT / "docs" / f"evaluate-{millions}.svg")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only questions whose name holds one of these")
@@ -341,7 +353,12 @@ def main() -> None:
     parser.add_argument("--no-java", action="store_true")
     parser.add_argument("--json", type=Path, help="where to put the figures")
     parser.add_argument("--docs", action="store_true", help="renew docs/evaluate.md and its plot")
+    parser.add_argument("--read", type=Path, help="figures of an earlier --json, instead of measuring")
     chosen = parser.parse_args()
+    if chosen.read:
+        earlier = json.loads(chosen.read.read_text())
+        report(earlier["results"], earlier["rows"], chosen)
+        return
     if not chosen.no_java and missing():
         sys.exit(f"bench/evaluate.py {missing()}; --no-java measures without it")
     java = None if chosen.no_java else Java(heap="5g")
@@ -373,14 +390,7 @@ def main() -> None:
                        ("asking", lambda: measure_overhead(chosen)), ("threads", lambda: measure_threads(chosen))):
         if wanted(name) and not (chosen.rows > 1_000_000 and name in ("Bloom", "asking", "threads")):
             keep(more())
-    short = [text for figures in results for text in below(figures)]
-    print("\nbelow the bars:\n  " + "\n  ".join(short) if short else "\nall bars are met")
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"rows": chosen.rows, "cpu_count": os.cpu_count(), "results": results}, indent=1))
-    if chosen.docs:
-        millions = f"{chosen.rows // 1_000_000}M"
-        renew(ROOT / "docs" / "evaluate.md", f"{millions} rows", table(results))
-        plot(results, ROOT / "docs" / f"evaluate-{millions}.svg")
+    report(results, chosen.rows, chosen)
     if java:
         java.__exit__()
 

@@ -134,7 +134,7 @@ def questions(rows: int) -> list[Question]:
         "TOP-10 of 1M ints where bitmap of 1000 ints =", filtered,
         lambda f: np.sort(f.values["c"][f.values["s"] == 333])[-10:], fidx.col("s") == 333,
         leaf("EQUAL", 333, column="s"), lambda r: r["c"].top(10, r["s"].equal(333)), top=10,
-        from_bytes=4 if small else None, opened=2.5 if small else None))
+        from_bytes=4 if small else None))
     found += memberships(file("bitmap", "1000 ints"), 1000, within=2.5, from_bytes=10)
     found += memberships(file("bitmap", "100k ints"), 100_000, within=100, from_bytes=10)
     one = step * (rows // 3) + 5
