@@ -141,6 +141,8 @@ def contenders(folder: Path, name: str, java) -> dict:
     catalog = PaimonCatalog({"warehouse": str(folder), "metastore": "filesystem"})
     with_index, without = catalog.get_table(f"bench.{name}"), catalog.get_table(f"bench.{name}_plain")
     found["rust, indexes"] = lambda leaves: rust_read(with_index, leaves)
+    found["rust, pruned"] = lambda leaves: fp.read_native(table.pypaimon, fp.prune(
+        table.pypaimon, table.pypaimon.new_read_builder().new_scan().plan().splits(), ours(leaves)))
     found["rust, plain"] = lambda leaves: rust_read(without, leaves)
     return found
 
@@ -192,7 +194,7 @@ def compare(folder, name, asked, java, rounds, seconds) -> None:
         if java is not None and turns["Java"].rows != len(answers["ours"]):
             raise SystemExit(f"{name}, {query}: Java finds {turns['Java'].rows} rows")
         assert table.scan(ours(leaves)).count() == len(answers["ours"])
-        others = {who: t for who, t in times.items() if who not in ("ours", "count, ours", "pypaimon, pruned")}
+        others = {who: t for who, t in times.items() if who not in ("ours", "count, ours", "pypaimon, pruned", "rust, pruned")}
         heads = heads or print(f"\n{name:18}{'rows':>9}" + "".join(f"{w:>18}" for w in times) + "   faster than the best"
                                ", than pypaimon") or True
         print(f"{query:18}{len(answers['ours']):9,}" + "".join(f"{t * 1e3:15.1f} ms" for t in times.values())

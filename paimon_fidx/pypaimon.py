@@ -3,7 +3,7 @@
     import paimon_fidx.pypaimon as fp
     builder = table.new_read_builder().with_filter(predicate)
     splits = fp.prune(table, builder.new_scan().plan().splits(), predicate)      # fewer splits, fewer rows in them
-    builder.new_read().to_arrow(splits)
+    builder.new_read().to_arrow(splits)          # or, through pypaimon_rust: fp.read_native(table, splits)
 
     messages = fp.with_indexes(table, write.prepare_commit())                     # between writing and committing
     commit.commit(messages)
@@ -13,14 +13,20 @@ Nothing of pypaimon is patched: what comes out are its own DataSplits and Indexe
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 import os
 import warnings
 
+import pyarrow as pa
+from pypaimon.common.json_util import JSON
 from pypaimon.common.predicate import Predicate as PaimonPredicate
+from pypaimon.filesystem.local_file_io import LocalFileIO
 from pypaimon.globalindex.indexed_split import IndexedSplit
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.read.split import DataSplit
+from pypaimon.read.split_serializer import serialize_split_v1
+from pypaimon.schema.data_types import PyarrowFieldParser
 from pypaimon.table.row.generic_row import GenericRow
 from pypaimon.utils.file_store_path_factory import canonical_data_file_path
 from pypaimon.utils.range import Range
@@ -35,7 +41,9 @@ from .table.spec import ScanSpec
 from .table.verdict import evaluate_group
 from .table.wanted import table_options
 
-__all__ = ["from_pypaimon", "prune", "with_indexes"]
+__all__ = ["from_pypaimon", "prune", "read_native", "with_indexes"]
+
+logger = logging.getLogger(__name__)
 
 MAX_THREADS = 16
 MAX_RANGES = 4096  # of one file; rows scattered over more are read as the whole file
@@ -157,6 +165,44 @@ def from_pypaimon(predicate: PaimonPredicate, table, timezone="UTC") -> Predicat
     except (TypeError, ValueError):
         return ALWAYS
     return leaf
+
+
+def read_native(table, splits, columns=None) -> pa.Table:
+    """The rows of splits through pypaimon_rust's reader (extra ``native``), many times faster for few rows.
+
+    table : pypaimon FileStoreTable; splits : of its plan, or from prune(); columns : list of str | None for all
+    What that reader cannot read (another file system than the local one, a split or a file it refuses or fails on) is
+    read by pypaimon. As with pypaimon without a filter, every row of the splits comes back, in no promised order.
+
+    Raises ModuleNotFoundError when pypaimon_rust is not installed, and what pypaimon raises.
+    """
+    import pypaimon_rust.datafusion as rust
+
+    builder = table.new_read_builder()
+    builder = builder if columns is None else builder.with_projection(list(columns))
+    splits = list(splits)
+    schema = PyarrowFieldParser.from_paimon_schema(builder.read_type())
+    if splits and isinstance(table.file_io, LocalFileIO):
+        try:
+            return _read_rust(rust, table, splits, schema)
+        except BaseException as error:  # a panic is no Exception
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            logger.debug("pypaimon_rust cannot read %s (%s): pypaimon does", table.table_path, error)
+    return builder.new_read().to_arrow(splits)
+
+
+def _read_rust(rust, table, splits, schema):
+    options = {str(k): str(v) for k, v in table.table_schema.options.items() if v is not None}
+    native = rust.Table.from_resolved_schema(
+        table.table_path, JSON.to_json(table.table_schema.copy(new_options=options)),
+        database=table.identifier.get_database_name(), table=table.identifier.get_table_name(),
+        branch=table.current_branch(), options={})
+    handed = [rust.Split.deserialize(serialize_split_v1(split)) for split in splits]
+    batches = native.new_read_builder().with_projection(schema.names).new_read().read(handed)
+    if not batches:
+        return schema.empty_table()
+    return pa.Table.from_batches([pa.record_batch(batch) for batch in batches]).select(schema.names).cast(schema)
 
 
 def _warn_without_indexes(table, files) -> None:

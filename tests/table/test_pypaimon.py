@@ -180,6 +180,37 @@ def test_a_damaged_index(warehouse):
         fp.prune(table, planned(table), "id = 5", on_index_error="raise")
 
 
+@pytest.mark.parametrize("name", data.table_names())
+def test_the_rust_reader_gives_the_same_rows(name):
+    pytest.importorskip("pypaimon_rust")
+    table, expected = FileStoreTable.from_path(golden_path(name)), data.expected(name)
+    splits = planned(table)
+    for query in expected["queries"][::3]:
+        pruned = fp.prune(table, splits, predicate(query["predicate"], expected["columns"]))
+        found, right = fp.read_native(table, pruned), read(table, pruned)
+        assert found.schema == right.schema and golden_rows(found) == golden_rows(right)
+    some = table.field_names[1:3]
+    assert golden_rows(fp.read_native(table, splits, some)) == golden_rows(read(table, splits).select(some))
+
+
+def test_pypaimon_reads_what_the_rust_reader_does_not(warehouse, monkeypatch):
+    pytest.importorskip("pypaimon_rust")
+    warehouse.create()
+    warehouse.write(rows(1, 2))
+    table = warehouse.catalog.get_table("db.t")
+
+    class PanicException(BaseException):
+        """Named as the one of pyo3."""
+
+    for error in (PanicException, ValueError):
+        monkeypatch.setattr(fp, "_read_rust", lambda *_, error=error: (_ for _ in ()).throw(error("index out of range")))
+        assert fp.read_native(table, planned(table))["id"].to_pylist() == [1, 2]
+    monkeypatch.setattr(fp, "_read_rust", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        fp.read_native(table, planned(table))
+    assert fp.read_native(table, []).num_rows == 0
+
+
 # --- writing
 
 
