@@ -33,6 +33,7 @@ Version 2: entries sorted by key, in blocks, with a secondary index over the blo
 
 NULL rows are in the null bitmap and in no entry. Bitmaps of different keys are disjoint.
 """
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
@@ -59,6 +60,7 @@ cdef enum:
 cdef int64_t GAP = 8192
 
 
+@cython.final
 cdef class Entries:
     def __dealloc__(self):
         free(self.items)
@@ -160,6 +162,7 @@ cdef int _by_chunk(const Piece* pieces, Py_ssize_t n, uint32_t chunks, Piece* ou
     return 0
 
 
+@cython.final
 cdef class Reader:
     """Rows by key, and the keys themselves in order.
 
@@ -742,6 +745,7 @@ cdef void _keep_beyond(uint64_t* words, uint32_t limit) noexcept nogil:
 
 
 
+@cython.final
 cdef class Writer:
     """Writes version 1 or 2; ``block_size`` bounds an index block of version 2, in bytes."""
     cdef readonly int version

@@ -9,6 +9,7 @@ high half as signed 32-bit numbers, the positions abs1(h1 + i * h2) % bit_count 
 32-bit arithmetic, where abs1(c) is c for c >= 0 and ~c otherwise. Floating-point keys are hashed by their bits, NaN as
 the canonical one; timestamps by milliseconds (precision up to 3) or microseconds. NULL is not in the filter.
 """
+cimport cython
 import math
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -42,6 +43,7 @@ cdef uint64_t _bits(int kind, int64_t value) noexcept nogil:
     return <uint64_t> value
 
 
+@cython.final
 cdef class Reader:
     """Answers "surely not" or "maybe" for keys.
 
@@ -163,6 +165,7 @@ def size_of(int items, double fpp):
     return bit_count, max(1, <int32_t> <uint32_t> <uint64_t> hashes)
 
 
+@cython.final
 cdef class Writer:
     """Writes the filter of one column; ValueError as :func:`size_of`."""
     cdef readonly int bit_count

@@ -18,6 +18,7 @@
 
 Roaring bitmaps are little-endian and delimit themselves; nothing follows the last part. NULL rows are in neither ebm.
 """
+cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -39,6 +40,7 @@ cdef enum:
     SLICE_COUNT_MOST = 63
 
 
+@cython.final
 cdef class Reader:
     """Rows by value: equality and order of numbers, dates, times, timestamps and decimals of up to 64 bits.
 
@@ -192,6 +194,7 @@ cdef int _codes(int64_t lo, int64_t hi, int64_t least, int64_t most, CodeRange* 
     return 1
 
 
+@cython.final
 cdef class Writer:
     """Writes the slices of one column of whole numbers."""
 

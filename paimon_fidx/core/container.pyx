@@ -18,6 +18,7 @@
 
 Columns are distinct and so are the kinds of a column; segments lie between head_length and the end of the file.
 """
+cimport cython
 from libc.stdint cimport int64_t, uint32_t
 
 from paimon_fidx.core.buffers cimport Output
@@ -31,6 +32,7 @@ cdef enum:
     MOST_NAME = 65535          # bytes of a name in modified UTF-8
 
 
+@cython.final
 cdef class Container:
     """The head of an index file.
 
@@ -134,6 +136,7 @@ def java_utf(str name):
     return len(body).to_bytes(2, "big") + bytes(body)
 
 
+@cython.final
 cdef class Writer:
     """Writes head and segments into one bytes object: names first, then each segment in its place.
 

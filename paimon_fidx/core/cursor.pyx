@@ -7,6 +7,7 @@ and ``request_count`` and ``bytes_read`` tell what it cost. All errors carry the
 Java modified UTF-8 (``DataOutput.writeUTF``): a big-endian uint16 byte length, then one to three bytes a UTF-16 code
 unit; U+0000 is C0 80 and characters above U+FFFF are a surrogate pair of three bytes each.
 """
+cimport cython
 import os
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -21,6 +22,7 @@ cdef Py_ssize_t FIRST_READ = 4096
 cdef Py_ssize_t LEAST_READ = 1024
 
 
+@cython.final
 cdef class _Buffer:
     """Holds a buffer export, so that the memory can neither move nor be freed under a view."""
     cdef Py_buffer buffer
@@ -35,6 +37,7 @@ cdef class _Buffer:
             PyBuffer_Release(&self.buffer)
 
 
+@cython.final
 cdef class View:
     """A checked range of the input."""
 
@@ -54,6 +57,7 @@ cdef View _view(const uint8_t* data, Py_ssize_t size, Py_ssize_t at, object owne
     return view
 
 
+@cython.final
 cdef class Source:
     """Index bytes behind one interface.
 
@@ -153,6 +157,7 @@ cdef class Source:
         return UnsupportedError(where, path=self.path, offset=at, expected=expected, found=found)
 
 
+@cython.final
 cdef class Cursor:
     """Big-endian numbers off a view, in order. Each name stands in the error when the view ends too early."""
 

@@ -10,6 +10,7 @@
 Fixed-width keys become an int64 that sorts the same way ("sortable"), so every search below compares int64 or bytes.
 A :class:`Keys` is the set a predicate asks for: ranges of keys, and for LIKE a pattern over the bytes.
 """
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
@@ -28,6 +29,7 @@ cdef object key_object(int kind, const Key* key):
     return key.data[:key.size] if kind == BYTES else key.value
 
 
+@cython.final
 cdef class Keys:
     """Ranges of keys, ready for the kernels.
 

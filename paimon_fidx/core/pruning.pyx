@@ -5,6 +5,7 @@ or two. Here each file costs a walk over its head and the probes, without a Pyth
 where opening it as a FileIndex costs 10. What is not plainly answered here (another index kind on the column, anything
 that looks damaged) is left to that full path, which says what is wrong.
 """
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -24,6 +25,8 @@ cdef enum:
     HEAD_FIXED = 20            # magic, version, head_length, column_count
 
     HEAD_KEPT = 1024
+    OTHERS_MOST = 64           # columns that are not asked for, and kinds of a column; more take the full path
+    KINDS_MOST = 8
     AHEAD = 16                 # files whose bytes are under way while one is looked at
 
 cdef extern from "Python.h":
@@ -46,6 +49,7 @@ cdef struct Leaf:
     Py_ssize_t hash_count      # -1: no filter can rule the leaf out
 
 
+@cython.final
 cdef class BloomPruner:
     """A predicate over Bloom filters.
 
@@ -169,8 +173,11 @@ cdef class BloomPruner:
         """Finds each leaf's filter: its column may stand in the head once, with a Bloom filter alone. False: ASK."""
         cdef Py_ssize_t head, at = HEAD_FIXED, name_at, name_len, length, name_end
         cdef int64_t column_count, index_count, c, k, start, k_len
-        cdef int leaf
+        cdef int leaf, i, others = 0
         cdef bint wanted
+        cdef Py_ssize_t names[OTHERS_MOST]
+        cdef Py_ssize_t ends[KINDS_MOST]
+        cdef Py_ssize_t lengths[KINDS_MOST]
         if size < HEAD_FIXED or be64(data) != MAGIC or be32s(data + 8) != 1:
             return False
         head = be32s(data + 12)
@@ -196,8 +203,17 @@ cdef class BloomPruner:
                     if self.starts[leaf] != 0 or index_count != 1:
                         return False
                     wanted = True
-            if index_count < 0:
+            if index_count < 0 or index_count > KINDS_MOST:
                 return False
+            if not wanted:                             # a column that stands twice may have a kind twice
+                if others == OTHERS_MOST:
+                    return False
+                for i in range(others):
+                    if be16(data + names[i]) == name_len and memcmp(data + names[i] + 2, data + name_at,
+                                                                    <size_t> name_len) == 0:
+                        return False
+                names[others] = name_at - 2
+                others += 1
             for k in range(index_count):
                 if head - at < 10:
                     return False
@@ -208,9 +224,15 @@ cdef class BloomPruner:
                 start = be32s(data + at)
                 name_end = at
                 at += 8
-                if start == -1 and not wanted:         # an empty entry of another column
-                    continue
                 k_len = be32s(data + at - 4)
+                for i in range(k):                     # a kind stands once on a column
+                    if lengths[i] == length and memcmp(data + ends[i] - length, data + name_end - length,
+                                                       <size_t> length) == 0:
+                        return False
+                ends[k] = name_end
+                lengths[k] = length
+                if start == -1 and k_len == 0 and not wanted:   # an empty entry of another column
+                    continue
                 if start < head or start > size or k_len < 0 or k_len > size - start:
                     return False
                 self.least_size = max(self.least_size, start + k_len)

@@ -42,6 +42,7 @@
 
 Codes are 0 to cardinality - 1 in key order: chunk i's first key has chunk i's code, its further keys the next ones.
 """
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -63,6 +64,7 @@ cdef enum:
     CHUNK_FIXED = 21           # version, code, keys_off, size, two lengths
 
 
+@cython.final
 cdef class Reader:
     """Rows by value in any order-preserving question: equality, ranges, prefixes, patterns, TOP-N.
 
@@ -527,6 +529,7 @@ cdef class Reader:
         return {keys[code]: counts[code] for code in sorted(counts)}
 
 
+@cython.final
 cdef class Writer:
     """Writes dictionary and slices; ``chunk_size`` bounds the bytes of the keys behind a chunk's first one."""
     cdef readonly Py_ssize_t chunk_size

@@ -5,6 +5,7 @@ the bound that later chunks must reach. Chunks come in the order of the best cod
 sorted data the first one settles the bound and the pass ends there; on random data the fused comparison drops most
 chunks after a few slices.
 """
+cimport cython
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
@@ -125,6 +126,7 @@ cdef bint _best_of_chunk(const ChunkSlices* s, uint64_t k, bint largest, uint64_
     return True
 
 
+@cython.final
 cdef class _Selection:
     """Rows to choose from, as parsed containers; None stands for all."""
     cdef Pool pool

@@ -18,6 +18,7 @@ bitmap. `fill` turns any container into 1,024 words; a value cannot leave the ch
 that would is reported. Rows are only ever emitted through `RowsWriter`, which recounts them and cuts at row_count,
 so wrong cardinalities or unsorted arrays in the input cannot reach a result.
 """
+cimport cython
 import os
 
 from cpython.memoryview cimport PyMemoryView_FromMemory
@@ -63,6 +64,7 @@ cdef uint32_t chunk_limit(uint64_t row_count, uint32_t key) noexcept nogil:
     return <uint32_t> min(<uint64_t> 65536, row_count - start)
 
 
+@cython.final
 cdef class Pool:
     def __dealloc__(self):
         free(self.items)
@@ -242,6 +244,7 @@ cdef bint _rows_beyond(const uint8_t* words, uint32_t limit) noexcept nogil:
     return False
 
 
+@cython.final
 cdef class RowsWriter:
     """Rows in ascending chunks -> serialized Roaring bytes -> pyroaring.BitMap.
 

@@ -4,6 +4,7 @@ A row with a value has its code's bit i in slice i and itself in the existence b
 headers are parsed once into container tables, and each chunk is decided from them (see comparison) and written out
 before the next one. One index, or two over the same rows (a BSI keeps negative values apart), in one walk.
 """
+cimport cython
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -14,6 +15,7 @@ from paimon_fidx.core.roaring cimport (
     kernels)
 
 
+@cython.final
 cdef class Slices:
     def __cinit__(self):
         self.pool = Pool.__new__(Pool)

@@ -33,6 +33,9 @@ def file_of(columns):
 
 
 REFUSED = {
+    "an empty entry with a length": [A, ("b", [("bitmap", 5)])],
+    "a kind twice on a column": [A, ("b", [("bsi", b"x"), ("bsi", b"x")])],
+    "a kind twice, the column twice": [A, ("b", [("bsi", b"x")]), ("b", [("bsi", b"x")])],
     "the asked kind twice": [("a", [("bloom-filter", FILTER), ("bloom-filter", FILTER)])],
     "a filter without bits": [("a", [("bloom-filter", FILTER[:4])])],
     "no hashes": [("a", [("bloom-filter", b"\0" * 12)])],
