@@ -97,6 +97,7 @@ def queries(table: str, rows: int, words=()) -> dict[str, list[tuple]]:
 
 # ---- contenders: each a function of the leaves that gives the sorted ids
 
+OURS = ("ours", "count, ours", "pypaimon, pruned", "rust, pruned")  # all of them prune with this package
 PAIMON = {"=": "equal", "between": "between"}
 JAVA = {"=": "EQUAL", "between": "BETWEEN"}
 
@@ -125,7 +126,7 @@ def rust_read(table, leaves) -> pa.Table:
     return pa.Table.from_batches([pa.record_batch(b) for b in batches], None if batches else SCHEMA)
 
 
-def contenders(folder: Path, name: str, java) -> dict:
+def contenders(folder: Path, name: str) -> dict:
     """name -> function of the leaves that reads the rows"""
     table = open_table(folder / "bench.db" / name)
     plain = open_table(folder / "bench.db" / f"{name}_plain").pypaimon
@@ -172,7 +173,7 @@ def java_turn(java, path, leaves):
 
 
 def compare(folder, name, asked, java, rounds, seconds) -> None:
-    readers, heads = contenders(folder, name, java), None
+    readers, heads = contenders(folder, name), False
     for query, leaves in asked.items():
         answers, failed = {}, {}
         for who, read in readers.items():
@@ -194,9 +195,11 @@ def compare(folder, name, asked, java, rounds, seconds) -> None:
         if java is not None and turns["Java"].rows != len(answers["ours"]):
             raise SystemExit(f"{name}, {query}: Java finds {turns['Java'].rows} rows")
         assert table.scan(ours(leaves)).count() == len(answers["ours"])
-        others = {who: t for who, t in times.items() if who not in ("ours", "count, ours", "pypaimon, pruned", "rust, pruned")}
-        heads = heads or print(f"\n{name:18}{'rows':>9}" + "".join(f"{w:>18}" for w in times) + "   faster than the best"
-                               ", than pypaimon") or True
+        others = {who: t for who, t in times.items() if who not in OURS}
+        if not heads:
+            heads = True
+            print(f"\n{name:18}{'rows':>9}" + "".join(f"{who:>18}" for who in times)
+                  + "   faster than the best, than pypaimon")
         print(f"{query:18}{len(answers['ours']):9,}" + "".join(f"{t * 1e3:15.1f} ms" for t in times.values())
               + f"   {min(others.values()) / times['ours']:6.1f}x {others['pypaimon'] / times['ours']:6.1f}x"
               + "".join(f"   {who}: {why}" for who, why in failed.items()))

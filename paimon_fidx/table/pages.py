@@ -1,7 +1,7 @@
 """Selected rows of a Parquet row group by its pages: only pages that hold selected rows are read and decoded.
 
-pypaimon has a reader that cuts the pages of one run of rows out of a row group, by the file's offset index. It is pypaimon's own room, so it is looked for, and where it is missing, refuses or fails, the
-row group is read as a whole.
+pypaimon has a reader that cuts the pages of one run of rows out of a row group, by the file's offset index. It is
+pypaimon's own room, so it is looked for, and where it is missing, refuses or fails, the row group is read as a whole.
 """
 from __future__ import annotations
 

@@ -202,10 +202,16 @@ def test_pypaimon_reads_what_the_rust_reader_does_not(warehouse, monkeypatch):
     class PanicException(BaseException):
         """Named as the one of pyo3."""
 
-    for error in (PanicException, ValueError):
-        monkeypatch.setattr(fp, "_read_rust", lambda *_, error=error: (_ for _ in ()).throw(error("index out of range")))
+    def failing(error):
+        def fail(*_):
+            raise error
+
+        monkeypatch.setattr(fp, "_read_rust", fail)
+
+    for error in (PanicException("index out of range"), ValueError("no such type")):
+        failing(error)
         assert fp.read_native(table, planned(table))["id"].to_pylist() == [1, 2]
-    monkeypatch.setattr(fp, "_read_rust", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    failing(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         fp.read_native(table, planned(table))
     assert fp.read_native(table, []).num_rows == 0
