@@ -9,7 +9,7 @@ EXTRAS = arrow,paimon,native,spark,cli,test
 PINS ?=
 # for a part of the tests: make test ARGS='-k orders'
 ARGS ?=
-ENVIRONMENT = $(PYTHON) tools/environment.py $(VENV) $(EXTRAS) $(foreach pin,$(PINS),--pin '$(pin)') --java
+ENVIRONMENT = $(PYTHON) .ci/environment.py $(VENV) $(EXTRAS) $(foreach pin,$(PINS),--pin '$(pin)') --java
 .PHONY: test demo dist build clean
 
 # Tests run from an empty folder, so that neither pytest nor a Spark worker (which puts its working directory first on
@@ -27,7 +27,7 @@ demo:
 
 dist:
 	@$(ENVIRONMENT)
-	@$(VENV)/bin/python tools/check_dist.py dist
+	@$(VENV)/bin/python .ci/check_dist.py dist
 
 build:
 	$(PYTHON) setup.py build_ext --inplace

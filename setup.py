@@ -14,7 +14,7 @@ DIRECTIVES = {
     "initializedcheck": False,
 }
 SANITIZE = os.environ.get("PAIMON_FIDX_SANITIZE")  # e.g. "address,undefined": the hostile suite runs on such a build
-compile_args, link_args = ["-O3"], []
+compile_args, link_args = ["-O3", "-g0"], []
 if sys.platform == "win32":
     compile_args = ["/O2"]
 elif SANITIZE:
