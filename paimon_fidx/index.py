@@ -442,9 +442,13 @@ def evaluate_many(sources, schema, predicate, row_counts=None, deleted=None, thr
         for i in left:
             results[i] = one(i)
     else:
+        # Several files a task: handing one over costs as much as asking a file.
+        step = -(-len(left) // (4 * threads))
+        parts = [left[at:at + step] for at in range(0, len(left), step)]
         with ThreadPoolExecutor(threads) as pool:
-            for i, result in zip(left, pool.map(one, left)):
-                results[i] = result
+            for part, found in zip(parts, pool.map(lambda part: [one(i) for i in part], parts)):
+                for i, result in zip(part, found):
+                    results[i] = result
     return results
 
 
