@@ -101,13 +101,22 @@ cdef int _pending(const Comparison* c) noexcept nogil:
 
 cdef void _shrink(Comparison* c) noexcept nogil:
     """Narrows the window to the blocks that hold undecided rows."""
-    cdef int first = c.begin >> 3, last = c.end >> 3
-    while first < last and not (c.state.e[first] | c.state.f[first]):
+    cdef int first = c.begin // BLOCK_MOST, last = (c.end + BLOCK_MOST - 1) // BLOCK_MOST
+    while first < last and not _undecided(c, first):
         first += 1
-    while last > first and not (c.state.e[last - 1] | c.state.f[last - 1]):
+    while last > first and not _undecided(c, last - 1):
         last -= 1
-    c.begin = first * 8 // BLOCK_MOST * BLOCK_MOST
-    c.end = (last * 8 + BLOCK_MOST - 1) // BLOCK_MOST * BLOCK_MOST
+    c.begin = first * BLOCK_MOST
+    c.end = last * BLOCK_MOST
+
+
+cdef uint64_t _undecided(const Comparison* c, int block) noexcept nogil:
+    """Not 0 when a row of the block is undecided."""
+    cdef int i
+    cdef uint64_t found = 0
+    for i in range(block * (BLOCK_MOST >> 3), (block + 1) * (BLOCK_MOST >> 3)):
+        found |= c.state.e[i] | c.state.f[i]
+    return found
 
 
 cdef bint _fill_window(const Container* s, uint64_t* words, int begin, int end) noexcept nogil:
