@@ -10,7 +10,7 @@ import tarfile
 import paimon_fidx
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / ".ci"))
 import check_dist  # noqa: E402
 import environment  # noqa: E402
 
@@ -62,7 +62,7 @@ def test_too_old_java_and_missing_java_are_named(tmp_path, monkeypatch):
     old.parent.mkdir()
     old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
     old.chmod(0o755)
-    script = [sys.executable, str(ROOT / "tools" / "environment.py"), str(tmp_path / "venv"), "test", "--java"]
+    script = [sys.executable, str(ROOT / ".ci" / "environment.py"), str(tmp_path / "venv"), "test", "--java"]
     for home, said in ((tmp_path, "is version 8"), (tmp_path / "none", "no java was found in JAVA_HOME=")):
         monkeypatch.setenv("JAVA_HOME", str(home))
         answer = subprocess.run(script, capture_output=True, text=True)
