@@ -52,11 +52,16 @@ CASES = {
 TABLE = pa.record_batch({name: case[0] for name, case in CASES.items()})
 
 
-def serve(batches):
-    """Runs in the worker: the table, whole and as a slice, whatever comes in."""
-    for _ in batches:
-        yield to_exchange(TABLE, exchange_schema(TABLE.schema))
-        yield to_exchange(TABLE.slice(1), exchange_schema(TABLE.schema))
+def server(table):
+    """A function for the worker that serves the table, whole and as a slice, whatever comes in. A closure, so that it
+    is pickled by value: workers have the package, not its tests."""
+
+    def serve(batches):
+        for _ in batches:
+            yield to_exchange(table, exchange_schema(table.schema))
+            yield to_exchange(table.slice(1), exchange_schema(table.schema))
+
+    return serve
 
 
 def test_spark_calls_each_type_as_the_design_says():
@@ -65,7 +70,7 @@ def test_spark_calls_each_type_as_the_design_says():
 
 
 def test_values_arrive_in_spark(spark):
-    frame = spark.range(1, numPartitions=1).mapInArrow(serve, spark_schema(TABLE.schema))
+    frame = spark.range(1, numPartitions=1).mapInArrow(server(TABLE), spark_schema(TABLE.schema))
     rows = frame.selectExpr(*[f"cast(`{name}` AS STRING) AS `{name}`" for name in CASES]).collect()
     for name, (_, _, values) in CASES.items():
         assert [row[name] for row in rows] == values + values[1:], name
@@ -74,7 +79,7 @@ def test_values_arrive_in_spark(spark):
 @pytest.mark.parametrize("zone, local_hour", [("UTC", 0), ("Asia/Shanghai", 8), ("America/New_York", 19)])
 def test_session_zone_shows_instants_and_leaves_wall_clocks(spark, session_zone, zone, local_hour):
     session_zone(zone)
-    frame = spark.range(1, numPartitions=1).mapInArrow(serve, spark_schema(TABLE.schema))
+    frame = spark.range(1, numPartitions=1).mapInArrow(server(TABLE), spark_schema(TABLE.schema))
     row = frame.where("ts3 > '1970-01-01'").selectExpr("hour(ts3)", "hour(ltz3)", "unix_micros(ltz3)").first()
     assert tuple(row) == (0, local_hour, 1000)
 

@@ -3,9 +3,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_without_pypaimon():
@@ -15,5 +12,5 @@ def test_without_pypaimon():
         "try:\n    fidx.open_table('x')\n"
         "except ModuleNotFoundError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'paimon-fidx[paimon]'" in done.stdout
