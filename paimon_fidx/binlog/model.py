@@ -99,8 +99,25 @@ def hybrid_timestamp(moment: datetime, counter: int = 0) -> int:
     return milliseconds << COUNTER_BITS | counter
 
 
+class _Timed:
+    """The hybrid timestamps of a descriptor or an event as datetimes; None where they are none."""
+
+    @property
+    def time(self) -> datetime | None:
+        """When it was written."""
+        return hybrid_datetime(self.timestamp)
+
+    @property
+    def start_time(self) -> datetime | None:
+        return hybrid_datetime(self.start_timestamp)
+
+    @property
+    def end_time(self) -> datetime | None:
+        return hybrid_datetime(self.end_timestamp)
+
+
 @dataclass(frozen=True)
-class Descriptor:
+class Descriptor(_Timed):
     """The first event of a binlog. Ids are -1 where a writer did not set them; timestamps are hybrid, except in index
     files of Milvus' Go writer, where they are nanoseconds.
 
@@ -118,19 +135,6 @@ class Descriptor:
     timestamp: int
     length: int
     next_position: int
-
-    @property
-    def start_time(self) -> datetime | None:
-        return hybrid_datetime(self.start_timestamp)
-
-    @property
-    def end_time(self) -> datetime | None:
-        return hybrid_datetime(self.end_timestamp)
-
-    @property
-    def time(self) -> datetime | None:
-        """When the file was written."""
-        return hybrid_datetime(self.timestamp)
 
     @property
     def nullable(self) -> bool:
@@ -153,7 +157,7 @@ def _descriptor(*values):
 
 
 @dataclass(frozen=True)
-class Event:
+class Event(_Timed):
     """A data event. ``offset`` is where it starts in the file, ``length`` its bytes with header and payload."""
 
     type: int  # an EventType
@@ -163,15 +167,3 @@ class Event:
     timestamp: int
     start_timestamp: int
     end_timestamp: int
-
-    @property
-    def time(self) -> datetime | None:
-        return hybrid_datetime(self.timestamp)
-
-    @property
-    def start_time(self) -> datetime | None:
-        return hybrid_datetime(self.start_timestamp)
-
-    @property
-    def end_time(self) -> datetime | None:
-        return hybrid_datetime(self.end_timestamp)

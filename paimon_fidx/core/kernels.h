@@ -3,6 +3,7 @@
  * arithmetic on 8 KiB blocks is here; what the blocks mean is in slices.pyx and roaring.pyx. */
 #ifndef FIDX_KERNELS_H
 #define FIDX_KERNELS_H
+#include "cpu.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -94,21 +95,14 @@ static const fidx_kernel_set fidx_set_avx512 = KERNEL_SET;
 #endif
 #undef K
 
-/* The best set this processor runs; `wanted` (may be NULL) names one to force, for tests and benchmarks. */
+/* The best set this processor runs; `wanted` as for fidx_cpu_level. */
 static inline const fidx_kernel_set *fidx_choose_kernels(const char *wanted) {
+  int level = fidx_cpu_level(wanted);
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi2");
-  int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vpopcntdq");
-  if (wanted && !strcmp(wanted, "baseline")) return &fidx_set_baseline;
-  if (wanted && !strcmp(wanted, "avx2") && avx2) return &fidx_set_avx2;
-  if (avx512) return &fidx_set_avx512;
-  if (avx2) return &fidx_set_avx2;
-#else
-  (void)wanted;
+  if (level == FIDX_CPU_AVX512) return &fidx_set_avx512;
+  if (level == FIDX_CPU_AVX2) return &fidx_set_avx2;
 #endif
+  (void)level;
   return &fidx_set_baseline;
 }
 
